@@ -27,7 +27,7 @@ pub(crate) fn classify_commit(error: Error) -> DriverError<Error> {
 }
 
 /// Takes an error after which the client takes the answer to one request for that to another.
-pub(crate) fn out_of_step(error: Error) -> DriverError<Error> {
+pub(crate) fn classify_lost(error: Error) -> DriverError<Error> {
     DriverError {
         failure: Failure::Lost,
         ..of(error, false)

@@ -65,12 +65,24 @@ impl AsClient for Client {
     }
 }
 
-/// The user's client, which nobody else uses meanwhile.
-pub(crate) struct Borrowed<'c>(&'c Client);
+/// The user's client, or that of the user's transaction.
+pub(crate) enum Borrowed<'c> {
+    Client(&'c mut Client),
+    Transaction(&'c Client),
+}
 
 impl AsClient for Borrowed<'_> {
     fn as_client(&self) -> &Client {
-        self.0
+        match self {
+            Self::Client(client) => client,
+            Self::Transaction(client) => client,
+        }
+    }
+
+    fn close(self) {
+        if let Self::Client(client) = self {
+            client.__private_api_close();
+        }
     }
 }
 
@@ -94,7 +106,7 @@ where
         self
     }
 
-    /// bb8 keeps every client that is not closed.
+    /// bb8 keeps every client that is not closed. The crate `postgres` closes one in this way, too.
     fn close(mut self) {
         self.__private_api_close();
     }
@@ -112,9 +124,31 @@ pub(crate) struct PgConnection<C: AsClient> {
     client: Option<C>,
     /// Whether it is the user's, who may have begun a transaction.
     is_users: bool,
-    /// Whether the flush waits for the server.
-    is_busy: AtomicBool,
+    state: ProtocolState,
     known: Known,
+}
+
+/// Whether client and server still agree on what comes next over a connection.
+#[derive(Debug, Default)]
+pub(crate) struct ProtocolState {
+    /// The flush waits for the server.
+    is_busy: AtomicBool,
+    /// They do not: the client takes the answer to one request for that to another.
+    is_lost: AtomicBool,
+}
+
+impl ProtocolState {
+    pub(crate) fn lose(&self) {
+        self.is_lost.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for the server.
+    async fn answer<T>(&self, request: impl Future<Output = T>) -> T {
+        self.is_busy.store(true, Ordering::Relaxed);
+        let answer = request.await;
+        self.is_busy.store(false, Ordering::Relaxed);
+        answer
+    }
 }
 
 impl<C: AsClient> PgConnection<C> {
@@ -122,7 +156,7 @@ impl<C: AsClient> PgConnection<C> {
         Self {
             client: Some(client),
             is_users,
-            is_busy: AtomicBool::new(false),
+            state: ProtocolState::default(),
             known: Known::default(),
         }
     }
@@ -135,18 +169,12 @@ impl<C: AsClient> PgConnection<C> {
 
 impl<C: AsClient> Drop for PgConnection<C> {
     fn drop(&mut self) {
-        if let Some(client) = self.client.take().filter(|_| *self.is_busy.get_mut()) {
+        let ProtocolState { is_busy, is_lost } = &mut self.state;
+        let closes = *is_lost.get_mut() || *is_busy.get_mut() && !self.is_users;
+        if let Some(client) = self.client.take().filter(|_| closes) {
             client.close();
         }
     }
-}
-
-/// Waits for the server.
-async fn answer<T>(is_busy: &AtomicBool, request: impl Future<Output = T>) -> T {
-    is_busy.store(true, Ordering::Relaxed);
-    let answer = request.await;
-    is_busy.store(false, Ordering::Relaxed);
-    answer
 }
 
 /// What is known of a connection.
@@ -195,7 +223,7 @@ impl<C: AsClient> FlushConnection for PgConnection<C> {
     /// Another `BEGIN` would be a mere warning, and COMMIT would commit what the user has done before.
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, FlushError> {
         if wanted == TransactionScope::Transaction && self.is_users {
-            let is_open = answer(&self.is_busy, has_transaction(self.client())).await;
+            let is_open = self.state.answer(has_transaction(self.client())).await;
             if is_open.map_err(not_begun)? {
                 return Err(FlushError::open_transaction("client"));
             }
@@ -212,7 +240,7 @@ impl<C: AsClient> FlushConnection for PgConnection<C> {
         let table = rows.table(table);
         let name = EngineProfile::POSTGRES.quote_table(table.schema(), table.name());
         let piece = CopyPiece::prepare(self.client(), name, table.columns());
-        answer(&self.is_busy, piece).await.map(Binder::of_copy)
+        self.state.answer(piece).await.map(Binder::of_copy)
     }
 
     /// What begins the transaction and the question for types go together.
@@ -220,7 +248,7 @@ impl<C: AsClient> FlushConnection for PgConnection<C> {
         let client = self.client.as_ref().expect("it is not dropped");
         let open = PgTransaction {
             client: client.as_client(),
-            is_busy: &self.is_busy,
+            state: &self.state,
             known: &mut self.known,
             scope: begin.scope,
             ends_well: false,
@@ -237,14 +265,18 @@ impl<C: AsClient> FlushConnection for PgConnection<C> {
         wanted.retain(|table| !known.contains_key(table));
         let begun = open.client.batch_execute(&sql);
         let begun = join(begun, types::ask(open.client, &wanted));
-        let (begun, types) = answer(open.is_busy, begun).await;
+        let (begun, types) = open.state.answer(begun).await;
         begun.map_err(not_begun)?;
         open.known.types.extend(types.map_err(not_begun)?);
         Ok(open)
     }
 
-    fn close(mut self) {
-        *self.is_busy.get_mut() = true;
+    fn is_usable(&self) -> bool {
+        !self.state.is_lost.load(Ordering::Relaxed)
+    }
+
+    fn close(self) {
+        self.state.lose();
     }
 }
 
@@ -254,7 +286,7 @@ const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";
 /// An open transaction or savepoint: dropped, it is rolled back.
 pub(crate) struct PgTransaction<'t> {
     client: &'t Client,
-    is_busy: &'t AtomicBool,
+    state: &'t ProtocolState,
     known: &'t mut Known,
     scope: TransactionScope,
     ends_well: bool,
@@ -370,8 +402,8 @@ impl FlushTransaction for PgTransaction<'_> {
         statement: &Statement,
         values: Binder,
     ) -> Result<Changed, StatementFailure<Error>> {
-        let is_busy = self.is_busy;
-        answer(is_busy, self.executed(statement, &values)).await
+        let state = self.state;
+        state.answer(self.executed(statement, &values)).await
     }
 
     async fn exists(
@@ -379,8 +411,8 @@ impl FlushTransaction for PgTransaction<'_> {
         query: &Statement,
         values: Binder,
     ) -> Result<bool, DriverError<Error>> {
-        let is_busy = self.is_busy;
-        let rows = answer(is_busy, self.query(query, &values)).await;
+        let state = self.state;
+        let rows = state.answer(self.query(query, &values)).await;
         Ok(!rows.map_err(classify)?.is_empty())
     }
 
@@ -389,8 +421,8 @@ impl FlushTransaction for PgTransaction<'_> {
         query: &Statement,
         values: Binder,
     ) -> Result<Vec<ReadRow>, DriverError<Error>> {
-        let is_busy = self.is_busy;
-        let rows = answer(is_busy, self.query(query, &values)).await;
+        let state = self.state;
+        let rows = state.answer(self.query(query, &values)).await;
         let rows = rows.map_err(classify)?;
         let rows = rows.iter().map(|row| values.read(row));
         rows.collect::<Result<_, _>>().map_err(classify)
@@ -401,7 +433,10 @@ impl FlushTransaction for PgTransaction<'_> {
         bulk: &mut Binder,
         rows: &mut BulkRows<'_, Binder, Error>,
     ) -> Result<(), BulkFailure<Error>> {
-        answer(self.is_busy, copy::send(self.client, bulk, rows)).await
+        let state = self.state;
+        state
+            .answer(copy::send(self.client, state, bulk, rows))
+            .await
     }
 
     /// Once it is sent it is not rolled back: dropped while it waits, it leaves all rows or none.
@@ -410,13 +445,11 @@ impl FlushTransaction for PgTransaction<'_> {
         match self.scope {
             TransactionScope::Transaction => {
                 let committed = self.client.batch_execute("COMMIT");
-                answer(self.is_busy, committed)
-                    .await
-                    .map_err(classify_commit)
+                self.state.answer(committed).await.map_err(classify_commit)
             }
             TransactionScope::Savepoint => {
                 let released = self.client.batch_execute(RELEASE);
-                let released = answer(self.is_busy, released).await;
+                let released = self.state.answer(released).await;
                 self.ends_well = released.is_ok();
                 released.map_err(classify)
             }
@@ -430,13 +463,13 @@ impl FlushTransaction for PgTransaction<'_> {
         }
         self.ends_well = true;
         let rolled_back = self.client.batch_execute(self.ending());
-        answer(self.is_busy, rolled_back).await.map_err(classify)
+        self.state.answer(rolled_back).await.map_err(classify)
     }
 }
 
 /// Returns the source of the user's own client, or of that of the user's transaction.
-pub(crate) fn on(client: &Client) -> OneConnection<PgConnection<Borrowed<'_>>> {
-    let connection = PgConnection::new(Borrowed(client), true);
+pub(crate) fn on(client: Borrowed<'_>) -> OneConnection<PgConnection<Borrowed<'_>>> {
+    let connection = PgConnection::new(client, true);
     OneConnection::new(connection, EngineProfile::POSTGRES)
 }
 

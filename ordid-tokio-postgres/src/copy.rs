@@ -17,7 +17,11 @@ use tokio_postgres::{
     types::{IsNull, ToSql, Type},
 };
 
-use crate::{binder::Binder, classify::{classify, out_of_step}};
+use crate::{
+    binder::Binder,
+    classify::{classify, classify_lost},
+    connection::ProtocolState,
+};
 
 /// The rows for one table, encoded for `COPY`.
 #[derive(Debug)]
@@ -127,6 +131,7 @@ impl CopyPiece {
 /// Sends one command with the rows that the binder is fed.
 pub(crate) async fn send(
     client: &Client,
+    state: &ProtocolState,
     binder: &mut Binder,
     rows: &mut BulkRows<'_, Binder, Error>,
 ) -> Result<(), BulkFailure<Error>> {
@@ -140,11 +145,17 @@ pub(crate) async fn send(
     let table = rows.staged_table().unwrap_or(table);
     // tokio-postgres loses count of the answers if the server refuses the command before it takes rows. This takes the same
     // lock and needs the same privileges, so it is refused in its place.
-    let nothing = format!("INSERT INTO {table} {columns} SELECT {} WHERE false", piece.nulls);
+    let nothing = format!(
+        "INSERT INTO {table} {columns} SELECT {} WHERE false",
+        piece.nulls
+    );
     client.batch_execute(&nothing).await.map_err(failed)?;
     let sql = format!("COPY {table} {columns} FROM STDIN (FORMAT binary)");
     let sink = client.copy_in::<_, Bytes>(&sql).await;
-    let sink = sink.map_err(|error| BulkFailure::Driver(out_of_step(error)))?;
+    let sink = sink.map_err(|error| {
+        state.lose();
+        BulkFailure::Driver(classify_lost(error))
+    })?;
     let mut sink = pin!(sink);
     while let Some(piece) = binder.copy.as_mut() {
         if fed == Fed::Last {

@@ -3,13 +3,15 @@
 use std::error::Error as StdError;
 
 use ordid_core::storage::dialect::Postgres;
-use ordid_sql::{EngineProfile, FlushDialect as _, Flushed, Sharded, Work, spi::TransactionScope};
+use ordid_sql::{
+    EngineProfile, FlushDialect as _, Flushed, ShardFlush, Sharded, Work, spi::TransactionScope,
+};
 use tokio_postgres::{Client, Transaction};
 
 use crate::{
     Error,
     binder::{Binder, Entity},
-    connection::{AsClient, made_by, on},
+    connection::{AsClient, Borrowed, made_by, on},
 };
 
 #[doc = ordid_sql::documentation!(unit_of_work)]
@@ -104,7 +106,7 @@ impl UnitOfWork {
     /// more up to it, in a transaction that is rolled back. A client with a transaction open is refused
     /// ([`is_connection_state`](crate::FlushError::is_connection_state)).
     pub async fn flush(&mut self, client: &mut Client) -> Result<Flushed, Error> {
-        let source = on(client);
+        let source = on(Borrowed::Client(client));
         self.0.flush(source, TransactionScope::Transaction).await
     }
 
@@ -171,7 +173,7 @@ impl UnitOfWork {
     /// As [`flush`](Self::flush), but never one that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that
     /// question belongs to your commit.
     pub async fn flush_in(&mut self, transaction: &mut Transaction<'_>) -> Result<Flushed, Error> {
-        let source = on(transaction.client());
+        let source = on(Borrowed::Transaction(transaction.client()));
         self.0.flush(source, TransactionScope::Savepoint).await
     }
 }
@@ -224,15 +226,19 @@ impl ShardedUnitOfWork {
     /// Flushes each shard into its own database, the first over the first client, each in a transaction of its own and all
     /// at the same time: as [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities sends nothing.
     #[doc = ordid_sql::documentation!(sharded_errors)]
-    pub async fn flush(&mut self, clients: &mut [Client]) -> Result<Vec<Flushed>, Error> {
-        let clients = &*clients;
-        let flush = self
-            .0
-            .flush(EngineProfile::POSTGRES, clients.len(), |work, shard| {
-                let source = on(&clients[shard]);
-                Box::pin(work.0.flush(source, TransactionScope::Transaction))
-            });
-        flush.await
+    pub async fn flush<'c>(&'c mut self, clients: &'c mut [Client]) -> Result<Vec<Flushed>, Error> {
+        let databases = clients.len();
+        let mut clients = clients.iter_mut().enumerate();
+        let flush = |work: &'c mut UnitOfWork, shard| -> ShardFlush<'_, tokio_postgres::Error> {
+            // Shards come in their order, those without entities left out.
+            let client = clients.find(|(number, _)| *number == shard);
+            let (_, client) = client.expect("there are as many clients as shards");
+            let source = on(Borrowed::Client(client));
+            Box::pin(work.0.flush(source, TransactionScope::Transaction))
+        };
+        self.0
+            .flush(EngineProfile::POSTGRES, databases, flush)
+            .await
     }
 
     /// As [`flush`](Self::flush), over clients that a function gets from a pool, or from what else there is for each shard:
@@ -296,5 +302,5 @@ pub async fn create_flushes_table(client: &Client) -> Result<(), tokio_postgres:
 ///
 /// tokio-postgres', a table that [is missing](crate::FlushError::is_flushes_table_missing), and a transaction that is open.
 pub async fn remove_old_markers(client: &mut Client) -> Result<u64, Error> {
-    ordid_sql::remove_old_markers(on(client)).await
+    ordid_sql::remove_old_markers(on(Borrowed::Client(client))).await
 }

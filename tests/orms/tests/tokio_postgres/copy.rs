@@ -5,13 +5,13 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use ::tokio_postgres::types::Json;
+use ::tokio_postgres::{Client, types::Json};
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
 use ordid_tests::{
-    keys::Keys as _,
     copy::{DROP, SMALL, setups, with_tenant},
     flushed::copied,
+    keys::Keys as _,
     servers::Servers,
     trials::Outcome,
 };
@@ -33,6 +33,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         row_level_security_is_kept,
         a_server_may_talk_while_rows_are_copied,
         a_command_that_is_refused_leaves_the_connection,
+        a_connection_that_is_out_of_step_is_closed,
         a_refused_row_is_named_among_many,
         many_rows_take_several_commands,
         upserts_are_copied_into_a_temporary_table,
@@ -257,6 +258,64 @@ async fn a_command_that_is_refused_leaves_the_connection(url: String) -> Outcome
         .await?;
     assert!(error.to_string().contains("permission denied"), "{error}");
     assert_eq!(copied(&refused.flush(&mut client).await?), (5_000, 5_000));
+    Ok(())
+}
+
+/// Row-level security becomes active after it was asked for, and the server refuses `COPY` alone: tokio-postgres then takes
+/// the answer to one request for that to another.
+async fn a_connection_that_is_out_of_step_is_closed(url: String) -> Outcome {
+    let owner = connect(&url).await?;
+    let role = owner
+        .query_one("SELECT current_database() || '_app'", &[])
+        .await?;
+    let role: String = role.try_get(0)?;
+    let sql = format!("{SMALL}; CREATE ROLE {role}; GRANT ALL ON small TO {role}");
+    owner.batch_execute(&sql).await?;
+    let tenant = async || -> Result<Client, ::tokio_postgres::Error> {
+        let client = connect(&url).await?;
+        client.batch_execute(&format!("SET ROLE {role}")).await?;
+        Ok(client)
+    };
+    // It waits for the table when everything else was asked.
+    let secure = async || -> Outcome {
+        let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database \
+                     WHERE datname = current_database())";
+        while owner.query_one(waits, &[]).await?.try_get::<_, i64>(0)? == 0 {
+            ::tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let sql = "ALTER TABLE small ENABLE ROW LEVEL SECURITY; COMMIT";
+        Ok(owner.batch_execute(sql).await?)
+    };
+    let lock = async || -> Outcome {
+        let open = "ALTER TABLE small DISABLE ROW LEVEL SECURITY; DROP POLICY IF EXISTS every ON small; \
+                    CREATE POLICY every ON small USING (true)";
+        owner.batch_execute(open).await?;
+        Ok(owner.batch_execute("BEGIN; LOCK TABLE small").await?)
+    };
+
+    lock().await?;
+    let mut client = tenant().await?;
+    let mut rows = work(small(1_200));
+    let (outcome, secured) = ::tokio::join!(rows.flush(&mut client), secure());
+    secured?;
+    let error = outcome.unwrap_err();
+    assert!(
+        error.is_connection_lost() && error.to_string().contains("row-level security"),
+        "{error}"
+    );
+    assert!(client.is_closed() && client.batch_execute("SELECT 1").await.is_err());
+    assert!(is_so(&owner, "(SELECT count(*) FROM small) = 0").await?);
+
+    // Another connection asks again.
+    lock().await?;
+    let (outcome, secured) = ::tokio::join!(rows.flush_with(&tenant), secure());
+    secured?;
+    let flushed = outcome?;
+    assert_eq!((copied(&flushed), flushed.retries), ((1_200, 0), 1));
+    assert!(is_so(&owner, "(SELECT count(*) FROM small) = 1200").await?);
+    owner
+        .batch_execute(&format!("DROP OWNED BY {role}; DROP ROLE {role}"))
+        .await?;
     Ok(())
 }
 

@@ -19,7 +19,6 @@ use ordid_tests::{
 use ordid_tokio_postgres::{Entity, UnitOfWork};
 use sqlx::Postgres;
 
-
 fn main() {
     run_all(&["postgres", "pgbouncer"], |servers, trials| {
         keys::trials(servers, trials);
