@@ -12,3 +12,8 @@ fn mistakes_in_seaorm_models_are_underlined() {
 fn mistakes_beside_diesel_are_underlined() {
     trybuild::TestCases::new().compile_fail("ui/diesel/*.rs");
 }
+
+#[test]
+fn mistakes_beside_tokio_postgres_are_underlined() {
+    trybuild::TestCases::new().compile_fail("ui/tokio_postgres/*.rs");
+}
