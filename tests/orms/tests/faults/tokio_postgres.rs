@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ordid::OrderedKey;
 use ordid_tests::{
-    faults::{Engine as _, Failed, Flusher, Graph, HowChanged, Library},
+    faults::{Failed, Flusher, Graph, HowChanged, Library},
     servers::{Client as _, Options},
     trials::Outcome,
 };
