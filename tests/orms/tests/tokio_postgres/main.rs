@@ -3,6 +3,7 @@
 mod copy;
 mod drops;
 mod fields;
+mod journal;
 mod keys;
 mod pgbouncer;
 mod pools;
@@ -27,6 +28,7 @@ fn main() {
         drops::trials(servers, trials);
         pools::trials(servers, trials);
         shards::trials(servers, trials);
+        journal::trials(servers, trials);
         pgbouncer::trials(servers, trials);
     });
 }
