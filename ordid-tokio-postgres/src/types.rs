@@ -116,42 +116,17 @@ pub(crate) fn encoded_as<T: ToSql>(column: &Type) -> &Type {
     }
 }
 
+macro_rules! types {
+    ($($name:ident)+) => {
+        [$(Type::$name),+]
+    };
+}
+
 /// Types of PostgreSQL's own, of which a Rust type accepts the first that fits it if its column is not known.
-static USUAL: [Type; 34] = [
-    Type::TEXT,
-    Type::UUID,
-    Type::INT8,
-    Type::INT4,
-    Type::INT2,
-    Type::BOOL,
-    Type::BYTEA,
-    Type::FLOAT8,
-    Type::FLOAT4,
-    Type::TIMESTAMPTZ,
-    Type::TIMESTAMP,
-    Type::DATE,
-    Type::TIME,
-    Type::NUMERIC,
-    Type::JSON,
-    Type::INET,
-    Type::MACADDR,
-    Type::INTERVAL,
-    Type::OID,
-    Type::CHAR,
-    Type::VARBIT,
-    Type::POINT,
-    Type::BOX,
-    Type::PATH,
-    Type::TEXT_ARRAY,
-    Type::UUID_ARRAY,
-    Type::INT8_ARRAY,
-    Type::INT4_ARRAY,
-    Type::INT2_ARRAY,
-    Type::BOOL_ARRAY,
-    Type::BYTEA_ARRAY,
-    Type::FLOAT8_ARRAY,
-    Type::TIMESTAMPTZ_ARRAY,
-    Type::JSON_ARRAY,
+static USUAL: [Type; 34] = types![
+    TEXT UUID INT8 INT4 INT2 BOOL BYTEA FLOAT8 FLOAT4 TIMESTAMPTZ TIMESTAMP DATE TIME NUMERIC JSON INET
+    MACADDR INTERVAL OID CHAR VARBIT POINT BOX PATH TEXT_ARRAY UUID_ARRAY INT8_ARRAY INT4_ARRAY INT2_ARRAY
+    BOOL_ARRAY BYTEA_ARRAY FLOAT8_ARRAY TIMESTAMPTZ_ARRAY JSON_ARRAY
 ];
 
 /// Returns the type that values of type `T` usually have.
