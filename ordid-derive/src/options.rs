@@ -76,6 +76,7 @@ pub(crate) const KEY_TYPE: Place = Place {
         opt("short", "short = SHORT"),
         adapter!("sqlx" = "ordid_sqlx"),
         adapter!("tiberius" = "ordid_tiberius"),
+        adapter!("tokio_postgres" = "ordid_tokio_postgres"),
     ],
 };
 

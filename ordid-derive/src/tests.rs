@@ -132,6 +132,7 @@ fn an_adapter_s_word_stands_for_its_path() {
         ("sea_orm", "::ordid_seaorm"),
         ("sqlx", "::ordid_sqlx"),
         ("tiberius", "::ordid_tiberius"),
+        ("tokio_postgres", "::ordid_tokio_postgres"),
     ] {
         assert_eq!(of(word), of(&format!("adapter = {path}")));
         let columns = "(mysql = unordered(binary16))";

@@ -156,8 +156,9 @@ A [`Journal`](ordid_sql::Journal) for [`UnitOfWork::with_journal`], and the enti
 
 Rows go through serde, so what serde leaves out or writes with less precision is lost with the process.
 Such a loss is found before anything is sent: each row is read back and its columns are compared, and a column
-that differs is an error. SQLx, rusqlite, tiberius, and Diesel on PostgreSQL, MySQL and MariaDB also tell what they would send of
-both, so that a type whose own `Serialize` hides something, as of a secret, is an error. Diesel on SQLite and Oracle do
+that differs is an error. SQLx, tokio-postgres, rusqlite, tiberius, and Diesel on PostgreSQL, MySQL and MariaDB also tell
+what they would send of both, so that a type whose own `Serialize` hides something, as of a secret, is an error. Diesel on
+SQLite and Oracle do
 not tell: with them, keep no rows of such types in a journal.
 "
     };

@@ -119,7 +119,8 @@ impl<B: RowBinder> Work<B> {
         };
         if !plan.is_empty() {
             // If there is no connection, that was the first attempt.
-            let connected = deadline.bound(connect(source, &mut scope, &mut link)).await;
+            let connected = connect(&self.rows, source, &mut scope, &mut link);
+            let connected = deadline.bound(connected).await;
             match connected.map(|it| it.map(drop)) {
                 Some(Ok(())) => {}
                 // The flush ends where it begins.
@@ -167,7 +168,8 @@ impl<B: RowBinder> Work<B> {
                 }
                 step => {
                     let going = async {
-                        let connection = match connect(source, &mut scope, &mut link).await {
+                        let connected = connect(&self.rows, source, &mut scope, &mut link).await;
+                        let connection = match connected {
                             Ok(connection) => connection,
                             Err(error) => {
                                 link.was_lost |= error.is_connection_lost();
@@ -698,7 +700,7 @@ where
     if is_known || (link.was_lost && !source.may_reconnect()) {
         return failure.error;
     }
-    let Ok(connection) = connect(source, &mut scope, link).await else {
+    let Ok(connection) = connect(rows, source, &mut scope, link).await else {
         return failure.error;
     };
     if let Some(failed) = failed {
@@ -715,15 +717,20 @@ where
 }
 
 /// Returns a connection on which the flush can begin.
-async fn connect<'s, S: ConnectionSource>(
+async fn connect<'s, B: RowBinder, S>(
+    rows: &PendingRows<B>,
     source: &'s mut S,
     scope: &mut TransactionScope,
     link: &mut Link,
-) -> Result<&'s mut S::Connection, S::Connection> {
+) -> Result<&'s mut S::Connection, S::Connection>
+where
+    S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+{
     let (connection, is_new) = source.get(link.was_lost).await?;
     if is_new || !link.is_checked {
         link.is_checked = false;
         *scope = connection.check(*scope).await?;
+        connection.prepare_for(rows);
         link.is_checked = true;
         link.was_lost = false;
     }

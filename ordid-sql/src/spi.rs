@@ -326,6 +326,12 @@ pub trait FlushConnection: Send {
         async move { Ok(wanted) }
     }
 
+    /// Tells a connection that was checked which rows the flush is for. A library that encodes a value for the type of its
+    /// column notes the tables here, and asks for their types when a transaction begins.
+    fn prepare_for(&mut self, rows: &PendingRows<Self::Binder>) {
+        let _ = rows;
+    }
+
     /// Finds out whether the rows of a table, given by its position, go by the bulk command. It is called for each table
     /// that [`RowBinder::offers_bulk`] offers, before the flush's own transaction begins, as a query that the server
     /// refuses would spoil that.

@@ -17,3 +17,8 @@ fn mistakes_beside_diesel_are_underlined() {
 fn mistakes_beside_rusqlite_are_underlined() {
     trybuild::TestCases::new().compile_fail("ui/rusqlite/*.rs");
 }
+
+#[test]
+fn mistakes_beside_tokio_postgres_are_underlined() {
+    trybuild::TestCases::new().compile_fail("ui/tokio_postgres/*.rs");
+}

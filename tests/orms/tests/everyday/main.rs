@@ -1,5 +1,5 @@
-//! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async, `SeaORM` and
-//! rusqlite: see [`ordid_tests::everyday`].
+//! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async, `SeaORM`,
+//! rusqlite and tokio-postgres: see [`ordid_tests::everyday`].
 
 /// Adds a change of a row to a unit of work. This is a macro because the units of work of all libraries have functions
 /// of the same names.
@@ -54,6 +54,9 @@ mod over;
 mod rusqlite;
 mod seaorm;
 mod sqlx;
+#[path = "../shared/tokio.rs"]
+mod tokio;
+mod tokio_postgres;
 
 use ::diesel::{MysqlConnection, PgConnection, SqliteConnection};
 use ::sqlx::{MySql, Postgres, Sqlite};
@@ -66,7 +69,7 @@ use over::{Awaited, Blocking};
 
 /// The key of a note, in all libraries.
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, sqlx)]
+#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, sqlx, tokio_postgres)]
 pub struct NoteId(Uuid);
 
 fn main() {
@@ -102,5 +105,10 @@ fn main() {
             DieselAsync<AsyncMysqlConnection>,
         >(servers, trials);
         everyday::on_files::<rusqlite::Work>(trials);
+        tokio::only(trials, |trials| {
+            everyday::trials::<sqlx::Work<Sqlite>, tokio_postgres::Work, sqlx::Work<MySql>>(
+                servers, trials,
+            );
+        });
     });
 }

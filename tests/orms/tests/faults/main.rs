@@ -1,5 +1,5 @@
 //! The faults that `ordid-sqlx` is held against, and the law that must hold after each of them, for the
-//! units of work of Diesel, diesel-async, `SeaORM` and rusqlite: see [`ordid_tests::faults`].
+//! units of work of Diesel, diesel-async, `SeaORM`, rusqlite and tokio-postgres: see [`ordid_tests::faults`].
 //!
 //! Each test has a short form; `cargo xtask soak` runs the long one in its place.
 
@@ -16,6 +16,9 @@ mod over;
 mod rusqlite;
 mod seaorm;
 mod silence;
+#[path = "../shared/tokio.rs"]
+mod tokio;
+mod tokio_postgres;
 
 use std::{
     process::{Command, ExitCode},
@@ -47,12 +50,16 @@ fn main() -> ExitCode {
             of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
             on_files::<rusqlite::Work>(trials, || program("rusqlite"));
+            tokio::only(trials, |trials| {
+                of::<tokio_postgres::TokioPostgres>(servers, trials, || program("tokio_postgres"));
+            });
         });
     };
     let outcome = match &*library.to_string_lossy() {
         "diesel" => flush::<diesel::Diesel>(),
         "diesel_async" => flush::<diesel::DieselAsync>(),
         "rusqlite" => flush_to::<rusqlite::Work>(),
+        "tokio_postgres" => flush::<tokio_postgres::TokioPostgres>(),
         _ => flush::<seaorm::SeaOrm>(),
     };
     match outcome {
@@ -120,7 +127,7 @@ where
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (url, what) = arguments.split_first().ok_or("no address")?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let runtime = ::tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(kill::run::<W>(url, what))

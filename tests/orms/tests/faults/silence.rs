@@ -18,7 +18,7 @@ use ordid_tests::{
 };
 use sqlx::{MySql, Postgres, pool::PoolOptions};
 
-use crate::{connect::Connect, diesel, establish::Known, over::Awaited, seaorm};
+use crate::{connect::Connect, diesel, establish::Known, over::Awaited, seaorm, tokio_postgres};
 
 /// How many connections a pool may have.
 const CONNECTIONS: u32 = 4;
@@ -77,6 +77,39 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     }
     of_diesel!("postgres", ::diesel::pg::Pg, AsyncPgConnection);
     of_diesel!("mariadb", ::diesel::mysql::Mysql, AsyncMysqlConnection);
+    on_server::<tokio_postgres::Work, _, _>(trials, servers, "postgres", NAME, of_tokio_postgres);
+}
+
+async fn of_tokio_postgres(site: Site<Postgres>) -> Outcome {
+    use ::tokio_postgres::{Config, NoTls};
+    use bb8_postgres::{PostgresConnectionManager, bb8};
+
+    let proxy = Proxy::start(Postgres::address(site.options())?).await?;
+    let url = Postgres::client_url(through(&site, &proxy).options());
+    let config: Config = url.parse()?;
+    let manager = PostgresConnectionManager::new(config.clone(), NoTls);
+    let pool = bb8::Pool::builder()
+        .max_size(CONNECTIONS)
+        .build(manager)
+        .await?;
+    serves(&site, &proxy, 0, async |work: &mut tokio_postgres::Work| {
+        let outcome = work.0.flush_with(|| pool.get()).await;
+        outcome.map_err(|error| Failed::from(&error))
+    })
+    .await?;
+    let manager = deadpool_postgres::Manager::new(config, NoTls);
+    let pool = deadpool_postgres::Pool::builder(manager);
+    let pool = pool.max_size(usize::try_from(CONNECTIONS)?).build()?;
+    serves(
+        &site,
+        &proxy,
+        10,
+        async |work: &mut tokio_postgres::Work| {
+            let outcome = work.0.flush_with(|| pool.get()).await;
+            outcome.map_err(|error| Failed::from(&error))
+        },
+    )
+    .await
 }
 
 async fn of_seaorm<DB: Served + Connect>(site: Site<DB>) -> Outcome {
@@ -119,11 +152,11 @@ async fn serves<W: Flusher<Database: Served>>(
                 .count()
                 < commits
             {
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                ::tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            ::tokio::time::sleep(Duration::from_millis(100)).await;
         };
-        tokio::select! {
+        ::tokio::select! {
             outcome = flush(&mut work) => panic!("nobody answered: {outcome:?}"),
             () = is_silent => {}
         }
@@ -131,7 +164,7 @@ async fn serves<W: Flusher<Database: Served>>(
     proxy.always(Fault::None);
     let graph = Graph::new(first, Shape::SMALL);
     let mut work = W::of(&graph, Retry::NONE);
-    let flushed = tokio::time::timeout(Duration::from_secs(30), flush(&mut work)).await;
+    let flushed = ::tokio::time::timeout(Duration::from_secs(30), flush(&mut work)).await;
     flushed.map_err(|_| "the pool had no connection")??;
     assert_eq!(site.look(&graph).await?, Found::All);
     Ok(())

@@ -1,5 +1,5 @@
 //! The random graphs of foreign keys that `ordid-sqlx` is held against, flushed by the units of work of
-//! Diesel, diesel-async, `SeaORM` and rusqlite: see [`ordid_tests::graphs`].
+//! Diesel, diesel-async, `SeaORM`, rusqlite and tokio-postgres: see [`ordid_tests::graphs`].
 
 #[path = "../shared/connect.rs"]
 mod connect;
@@ -12,19 +12,23 @@ mod lite;
 mod over;
 mod rusqlite;
 mod seaorm;
+#[path = "../shared/tokio.rs"]
+mod tokio;
+mod tokio_postgres;
 
 use ::diesel::{MysqlConnection, PgConnection, SqliteConnection};
 use diesel_async::{
     AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
 };
 use ordid::{KeyType, uuid::Uuid};
+use ordid_sqlx::UnitOfWork;
 use ordid_tests::{graphs, trials::run_all};
 use over::{Awaited, Blocking};
 use sqlx::{MySql, Postgres, Sqlite};
 
 /// The key of each row, in all libraries.
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm)]
+#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, tokio_postgres)]
 pub struct RowId(Uuid);
 
 fn main() {
@@ -43,5 +47,10 @@ fn main() {
             servers, trials,
         );
         graphs::on_files::<rusqlite::Work>(trials);
+        tokio::only(trials, |trials| {
+            graphs::trials::<UnitOfWork<Sqlite>, tokio_postgres::Work, UnitOfWork<MySql>>(
+                servers, trials,
+            );
+        });
     });
 }

@@ -327,7 +327,8 @@ mod raw {
 column! {
     /// PostgreSQL's own.
     uuid: Uuid, uuid_v7, Uuid, Ok(KeyType::generate());
-    sqlx(postgres = uuid), diesel(postgres = uuid), sea_orm(uuid)
+    sqlx(postgres = uuid), diesel(postgres = uuid), sea_orm(uuid),
+    tokio_postgres(postgres = uuid)
 }
 
 column! {
@@ -342,21 +343,21 @@ column! {
     char36: Uuid, uuid_v6, Text, Ok(KeyType::generate());
     sqlx(postgres = text, mysql = char36, sqlite = text),
     diesel(postgres = text, mysql = char36, sqlite = text),
-    rusqlite(sqlite = text), sea_orm(text)
+    rusqlite(sqlite = text), sea_orm(text), tokio_postgres(postgres = text)
 }
 
 column! {
     char26: Uuid, ulid, Text, Ok(KeyType::generate());
     sqlx(postgres = char26, mysql = char26, sqlite = char26),
     diesel(postgres = char26, mysql = char26, sqlite = char26),
-    rusqlite(sqlite = char26), sea_orm(char26)
+    rusqlite(sqlite = char26), sea_orm(char26), tokio_postgres(postgres = char26)
 }
 
 column! {
     char22: Uuid, ordered_text_22, Text, Ok(KeyType::generate());
     sqlx(postgres = char22, mysql = char22, sqlite = char22),
     diesel(postgres = char22, mysql = char22, sqlite = char22),
-    rusqlite(sqlite = char22), sea_orm(char22)
+    rusqlite(sqlite = char22), sea_orm(char22), tokio_postgres(postgres = char22)
 }
 
 column! {
@@ -364,7 +365,7 @@ column! {
     bigint: Integer, snowflake, BigInt, Generator::try_generate_key(&*NODE);
     sqlx(postgres = bigint, mysql = bigint, sqlite = integer),
     diesel(postgres = bigint, mysql = bigint, sqlite = integer),
-    rusqlite(sqlite = integer), sea_orm(bigint)
+    rusqlite(sqlite = integer), sea_orm(bigint), tokio_postgres(postgres = bigint)
 }
 
 column! {

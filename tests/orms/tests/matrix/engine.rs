@@ -382,11 +382,11 @@ fn name(column: &str, writer: &str, reader: &str) -> String {
 fn on_server<DB: Scratch>(
     servers: &Servers,
     trials: &mut Vec<Trial>,
-    server: &'static str,
+    (server, own): (&'static str, &[&'static str]),
     column: &str,
     test: Test<DB>,
 ) {
-    for (writer, reader) in pairs(&[]) {
+    for (writer, reader) in pairs(own) {
         let name = name(column, writer, reader);
         on_scratch::<DB, _, _>(trials, servers, server, &name, move |pool| {
             test(pool, writer, reader)
@@ -399,12 +399,20 @@ pub mod postgres {
 
     engine! {
         diesel::PgConnection, diesel_async::AsyncPgConnection, diesel::pg::Pg,
-        ordid::storage::dialect::Postgres, options: "", setup: "", own: [];
+        ordid::storage::dialect::Postgres, options: "", setup: "", own: [tokio_postgres: TokioPostgres];
         uuid, char36, char26, char22, bigint
     }
 
     pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-        each_column(|column, test| on_server(servers, trials, "postgres", column, test));
+        each_column(|column, test| {
+            on_server(
+                servers,
+                trials,
+                ("postgres", &["tokio_postgres"]),
+                column,
+                test,
+            )
+        });
     }
 }
 
@@ -418,7 +426,7 @@ pub mod mariadb {
     }
 
     pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-        each_column(|column, test| on_server(servers, trials, "mariadb", column, test));
+        each_column(|column, test| on_server(servers, trials, ("mariadb", &[]), column, test));
     }
 }
 

@@ -1,4 +1,5 @@
-//! The same rows through `SQLx`, Diesel, diesel-async and `SeaORM`, and on SQLite rusqlite: what one of them writes into a table,
+//! The same rows through `SQLx`, Diesel, diesel-async and `SeaORM`, on SQLite rusqlite, and on PostgreSQL
+//! tokio-postgres: what one of them writes into a table,
 //! another reads, orders, follows, changes and deletes. A test's name says the database, the column of the
 //! keys, who writes, and who reads and changes.
 //!
@@ -15,6 +16,9 @@ mod library;
 #[path = "../shared/lite.rs"]
 mod lite;
 mod rusqlite;
+#[path = "../shared/tokio.rs"]
+mod tokio;
+mod tokio_postgres;
 
 use ordid_tests::trials::run_all;
 

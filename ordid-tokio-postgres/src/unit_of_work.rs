@@ -1,0 +1,306 @@
+//! The unit of work: entities of many types, inserted, updated and deleted together.
+
+use std::error::Error as StdError;
+
+use ordid_core::storage::dialect::Postgres;
+use ordid_sql::{
+    EngineProfile, FlushDialect as _, Flushed, ShardFlush, Sharded, Work, spi::TransactionScope,
+};
+use tokio_postgres::{Client, Transaction};
+
+use crate::{
+    Error,
+    binder::{Binder, Entity},
+    connection::{AsClient, Borrowed, made_by, on},
+};
+
+#[doc = ordid_sql::documentation!(unit_of_work)]
+///
+/// An entity is any struct with `#[derive(OrderedKey)]` whose key type names a column; each type's rows are kept in one
+/// `Vec`.
+///
+#[doc = ordid_sql::documentation!(circles)]
+/// With a foreign key that is declared `#[ordid(parent, deferrable)]` this is not necessary: it is checked at COMMIT.
+///
+#[doc = ordid_sql::documentation!(updates)]
+/// Many rows take one `UPDATE`; more than 1,000 rows of a table go through a temporary table, if the server lets the flush
+/// make one: see [`EngineProfile::temporary_tables`]. `flush_in` makes none. Two rows cannot exchange unique values, since
+/// PostgreSQL checks these row by row.
+///
+/// # Example: what would be sent
+///
+/// ```
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// use ordid_tokio_postgres::UnitOfWork;
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v7, tokio_postgres)]
+/// struct OrderId(Uuid);
+///
+/// #[derive(OrderedKey)]
+/// #[ordid(table = "orders")]
+/// struct Order { #[ordid(key)] id: OrderId, total: i64 }
+///
+/// let mut work = UnitOfWork::new();
+/// for total in [1250, 990] {
+///     work.add(Order { id: OrderId::generate(), total });
+/// }
+/// let plan = work.plan()?;
+/// assert_eq!(
+///     &*plan.tables[0].statements[0].sql,
+///     r#"INSERT INTO "orders" ("id", "total") VALUES ($1, $2), ($3, $4)"#
+/// );
+/// # Ok::<(), ordid_tokio_postgres::Error>(())
+/// ```
+///
+/// # Example: something without a key does not get in
+///
+/// ```compile_fail
+/// struct Loose { name: String }
+///
+/// fn flush(work: &mut ordid_tokio_postgres::UnitOfWork) {
+///     work.add(Loose { name: String::new() });
+/// }
+/// ```
+pub struct UnitOfWork(Work<Binder>);
+
+ordid_sql::work_settings! { impl[] UnitOfWork, Binder }
+ordid_sql::work_entities! { impl[] UnitOfWork, Entity }
+ordid_sql::work_plan! { impl[] UnitOfWork, EngineProfile::POSTGRES, Error }
+
+impl UnitOfWork {
+    /// Makes an empty unit of work.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    #[doc = ordid_sql::documentation!(flush)]
+    ///
+    #[doc = ordid_sql::documentation!(retries)]
+    ///
+    /// # Dropping the future
+    ///
+    /// It leaves nothing behind: the transaction is rolled back before anything else that is sent over the connection,
+    /// which can be used on, and the entities are still here. Dropped while it waits for the answer to COMMIT, it leaves all
+    /// rows or none, like a lost answer; the next `flush` then begins by asking the database, unless entities were added.
+    ///
+    /// # `COPY`
+    ///
+    /// A table with 1,000 rows or more is sent by `COPY` in binary form, which takes the server less than multi-row
+    /// statements. The rows are the same, and so are the errors. What `COPY` would do in another way than `INSERT` is
+    /// inserted: [`FlushedTable::bulk`](crate::FlushedTable::bulk) has the rows that were copied, and
+    /// [`not_bulk`](crate::FlushedTable::not_bulk) says why the others were not. Many rows that are upserted or updated may
+    /// be copied into a temporary table, which these do not count.
+    ///
+    /// - Copied are columns of PostgreSQL's own scalar types, without arrays, enums and domains.
+    /// - Not copied are views and foreign tables, tables with rules, active row-level security or triggers, columns that an
+    ///   `INSERT` may not set, and anything before PostgreSQL 12.
+    /// - Many rows may be on their way when one is refused. [`Error::chunk`](crate::FlushError::chunk) and
+    ///   [`Error::key`](crate::FlushError::key) are found as below; where they cannot be,
+    ///   [`Error::rows`](crate::FlushError::rows) are all rows of the command.
+    ///
+    /// # Errors
+    ///
+    /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice. Otherwise says what
+    /// failed to be done, in which table, which chunk, and with which row's key. To find the row, what was sent is sent once
+    /// more up to it, in a transaction that is rolled back. A client with a transaction open is refused
+    /// ([`is_connection_state`](crate::FlushError::is_connection_state)).
+    pub async fn flush(&mut self, client: &mut Client) -> Result<Flushed, Error> {
+        let source = on(Borrowed::Client(client));
+        self.0.flush(source, TransactionScope::Transaction).await
+    }
+
+    /// As [`flush`](Self::flush), over clients that a function makes, or a pool lends: one at a time.
+    ///
+    #[doc = ordid_sql::documentation!(flush_with)]
+    ///
+    /// Dropped, the flush gives its connection back to the pool, which may lend it at once: the ROLLBACK is sent before
+    /// anything else. Whoever takes it waits until the server has ended the statement that was under way.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
+    /// # #[derive(KeyType)]
+    /// # #[ordid(scheme = uuid_v7, tokio_postgres)]
+    /// # struct CityId(Uuid);
+    /// # #[derive(OrderedKey)]
+    /// # struct City { id: CityId }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use ordid_tokio_postgres::UnitOfWork;
+    /// use tokio_postgres::{Client, Error, NoTls};
+    ///
+    /// async fn connect(url: &str) -> Result<Client, Error> {
+    ///     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    ///     tokio::spawn(connection);
+    ///     Ok(client)
+    /// }
+    ///
+    /// let url = std::env::var("DATABASE_URL")?;
+    /// let mut work = UnitOfWork::new();
+    /// work.add(City { id: CityId::generate() });
+    /// // Likewise, of a pool of deadpool-postgres or bb8-postgres, `|| pool.get()`.
+    /// work.flush_with(|| connect(&url)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush), and where the function fails as often as the flush is tried.
+    pub async fn flush_with<C, E, W>(
+        &mut self,
+        connect: impl FnMut() -> W + Send,
+    ) -> Result<Flushed, Error>
+    where
+        C: AsClient,
+        E: StdError + Send + Sync + 'static,
+        W: Future<Output = Result<C, E>> + Send,
+    {
+        let source = made_by(connect);
+        self.0.flush(source, TransactionScope::Transaction).await
+    }
+
+    #[doc = ordid_sql::documentation!(flush_in)]
+    /// The savepoint is called `ordid_flush`. It never sends `COPY`.
+    ///
+    /// Dropped before its end, it is rolled back before anything else that is sent in the transaction, which can be used on.
+    /// Dropped while it waits for the end of its savepoint, it leaves all rows in the transaction.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush), but never one that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that
+    /// question belongs to your commit.
+    pub async fn flush_in(&mut self, transaction: &mut Transaction<'_>) -> Result<Flushed, Error> {
+        let source = on(Borrowed::Transaction(transaction.client()));
+        self.0.flush(source, TransactionScope::Savepoint).await
+    }
+}
+
+#[doc = ordid_sql::documentation!(journaled)]
+#[cfg(feature = "journal")]
+pub struct Journaled(ordid_sql::Journaled<Binder>);
+
+#[cfg(feature = "journal")]
+ordid_sql::work_journal! { impl[] UnitOfWork, Journaled, Entity, Error }
+
+#[doc = ordid_sql::documentation!(sharded_parts)]
+///
+/// There is no two-phase commit: what must be written together belongs to one shard.
+///
+#[doc = ordid_sql::documentation!(sharded_parents)]
+/// # Example: orders live where their customer lives
+///
+/// ```no_run
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// use ordid_tokio_postgres::{ShardedUnitOfWork, Sharding};
+/// use tokio_postgres::Client;
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v7, tokio_postgres)]
+/// struct CustomerId(Uuid);
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v7, tokio_postgres)]
+/// struct OrderId(Uuid);
+///
+/// #[derive(OrderedKey)]
+/// struct Order { #[ordid(key)] id: OrderId, customer: CustomerId, total: i64 }
+///
+/// async fn flush(clients: &mut [Client; 2]) -> Result<(), Box<dyn std::error::Error>> {
+///     let sharding = Sharding::by_hash(2)?.route(|order: &Order| order.customer);
+///     let mut work = ShardedUnitOfWork::new(sharding);
+///     work.add(Order { id: OrderId::generate(), customer: CustomerId::generate(), total: 1250 })?;
+///     work.flush(clients).await?;
+///     Ok(())
+/// }
+/// ```
+pub struct ShardedUnitOfWork(Sharded<UnitOfWork>);
+
+ordid_sql::sharded_unit_of_work! {
+    impl[] ShardedUnitOfWork, UnitOfWork, Entity, EngineProfile::POSTGRES, Error
+}
+
+impl ShardedUnitOfWork {
+    /// Flushes each shard into its own database, the first over the first client, each in a transaction of its own and all
+    /// at the same time: as [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities sends nothing.
+    #[doc = ordid_sql::documentation!(sharded_errors)]
+    pub async fn flush<'c>(&'c mut self, clients: &'c mut [Client]) -> Result<Vec<Flushed>, Error> {
+        let databases = clients.len();
+        let mut clients = clients.iter_mut().enumerate();
+        let flush = |work: &'c mut UnitOfWork, shard| -> ShardFlush<'_, tokio_postgres::Error> {
+            // Shards come in their order, those without entities left out.
+            let client = clients.find(|(number, _)| *number == shard);
+            let (_, client) = client.expect("there are as many clients as shards");
+            let source = on(Borrowed::Client(client));
+            Box::pin(work.0.flush(source, TransactionScope::Transaction))
+        };
+        self.0
+            .flush(EngineProfile::POSTGRES, databases, flush)
+            .await
+    }
+
+    /// As [`flush`](Self::flush), over clients that a function gets from a pool, or from what else there is for each shard:
+    /// `work.flush_with(&pools, |pool| pool.get())`.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush) and [`UnitOfWork::flush_with`].
+    pub async fn flush_with<'p, P, C, E, W>(
+        &mut self,
+        pools: &'p [P],
+        connect: impl Fn(&'p P) -> W + Send + Sync,
+    ) -> Result<Vec<Flushed>, Error>
+    where
+        P: Sync,
+        C: AsClient,
+        E: StdError + Send + Sync + 'static,
+        W: Future<Output = Result<C, E>> + Send,
+    {
+        let connect = &connect;
+        let flush = self
+            .0
+            .flush(EngineProfile::POSTGRES, pools.len(), |work, shard| {
+                let source = made_by(move || connect(&pools[shard]));
+                Box::pin(work.0.flush(source, TransactionScope::Transaction))
+            });
+        flush.await
+    }
+}
+
+#[doc = ordid_sql::documentation!(flushes_table)]
+/// It does nothing if the table exists.
+///
+/// # Example
+///
+/// ```
+/// let sql = ordid_tokio_postgres::flushes_table();
+/// assert!(sql.starts_with("CREATE TABLE IF NOT EXISTS ordid_flushes"));
+/// ```
+pub const fn flushes_table() -> &'static str {
+    Postgres::FLUSHES_TABLE
+}
+
+#[doc = ordid_sql::documentation!(create_flushes_table)]
+/// # Errors
+///
+/// tokio-postgres', such as a privilege that is missing.
+pub async fn create_flushes_table(client: &Client) -> Result<(), tokio_postgres::Error> {
+    match client.batch_execute(flushes_table()).await {
+        Ok(()) => Ok(()),
+        // `IF NOT EXISTS` does not see a table that another session is about to commit.
+        Err(error) => {
+            let again = client.batch_execute(flushes_table()).await;
+            again.map_err(|_| error)
+        }
+    }
+}
+
+#[doc = ordid_sql::documentation!(remove_old_markers)]
+/// # Errors
+///
+/// tokio-postgres', a table that [is missing](crate::FlushError::is_flushes_table_missing), and a transaction that is open.
+pub async fn remove_old_markers(client: &mut Client) -> Result<u64, Error> {
+    ordid_sql::remove_old_markers(on(Borrowed::Client(client))).await
+}
