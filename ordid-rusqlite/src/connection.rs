@@ -92,10 +92,6 @@ pub(crate) struct RusqliteTransaction<'t, C: Deref<Target = Connection>> {
 /// A parameter that could not be bound, by its number, if it was that; and the error.
 type Failed = (Option<usize>, rusqlite::Error);
 
-fn not_prepared(error: rusqlite::Error) -> Failed {
-    (None, error)
-}
-
 impl<C: Deref<Target = Connection>> RusqliteTransaction<'_, C> {
     /// Prepares a statement, or takes it from those that the connection keeps, binds its parameters and runs it.
     fn run<T>(
@@ -104,20 +100,16 @@ impl<C: Deref<Target = Connection>> RusqliteTransaction<'_, C> {
         values: &Binder,
         run: impl FnOnce(&mut rusqlite::Statement<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Failed> {
+        let not_run = |error| (None, error);
         let run = |prepared: &mut rusqlite::Statement<'_>| {
             let bound = values.bind_to(prepared);
             bound.map_err(|(number, error)| (Some(number), error))?;
-            run(prepared).map_err(|error| (None, error))
+            run(prepared).map_err(not_run)
         };
+        let sql = &statement.sql;
         match statement.is_kept {
-            true => {
-                let prepared = self.connection.prepare_cached(&statement.sql);
-                run(&mut *prepared.map_err(not_prepared)?)
-            }
-            false => {
-                let prepared = self.connection.prepare(&statement.sql);
-                run(&mut prepared.map_err(not_prepared)?)
-            }
+            true => run(&mut *self.connection.prepare_cached(sql).map_err(not_run)?),
+            false => run(&mut self.connection.prepare(sql).map_err(not_run)?),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The libraries, and the ways of inserting that each has.
 
 mod diesel;
+mod rusqlite;
 mod seaorm;
 
 use std::time::Duration;
@@ -71,5 +72,9 @@ pub(crate) fn all(engine: Engine) -> Vec<Box<dyn Library>> {
         Engine::Postgres => Box::new(diesel::postgres::OnDiesel),
         Engine::Mariadb => Box::new(diesel::mariadb::OnDiesel),
     };
-    vec![diesel, Box::new(seaorm::OnSeaOrm(engine))]
+    let mut all = vec![diesel, Box::new(seaorm::OnSeaOrm(engine))];
+    if engine == Engine::Sqlite {
+        all.push(Box::new(rusqlite::OnRusqlite));
+    }
+    all
 }

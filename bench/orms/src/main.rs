@@ -1,4 +1,4 @@
-//! Inserting rows through Diesel and SeaORM: `UnitOfWork::flush` against the library's own inserts.
+//! Inserting rows through Diesel, SeaORM and rusqlite: `UnitOfWork::flush` against the library's own inserts.
 //!
 //! A round runs every case once, in rotating order, each on a database made anew, over a fresh
 //! connection, in one transaction. Timed is from the library's structs in memory (SeaORM's are
@@ -30,7 +30,7 @@ const GATE: Gate = Gate {
     row_by_row: None,
 };
 
-/// Time the inserting of rows through object-relational mappers, as ratios to their own inserts.
+/// Time the inserting of rows through object-relational mappers and rusqlite, as ratios to their own inserts.
 #[derive(Parser)]
 #[command(name = "bench-orms")]
 struct Arguments {
@@ -69,6 +69,8 @@ fn bench(arguments: &Arguments) -> Result<()> {
     let crates = [
         "ordid-diesel",
         "diesel",
+        "ordid-rusqlite",
+        "rusqlite",
         "ordid-seaorm",
         "sea-orm",
         "sqlx",
