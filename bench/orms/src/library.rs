@@ -2,6 +2,7 @@
 
 mod diesel;
 mod seaorm;
+mod tokio_postgres;
 
 use std::time::Duration;
 
@@ -71,5 +72,9 @@ pub(crate) fn all(engine: Engine) -> Vec<Box<dyn Library>> {
         Engine::Postgres => Box::new(diesel::postgres::OnDiesel),
         Engine::Mariadb => Box::new(diesel::mariadb::OnDiesel),
     };
-    vec![diesel, Box::new(seaorm::OnSeaOrm(engine))]
+    let mut all = vec![diesel, Box::new(seaorm::OnSeaOrm(engine))];
+    if engine == Engine::Postgres {
+        all.push(Box::new(tokio_postgres::OnTokioPostgres));
+    }
+    all
 }
