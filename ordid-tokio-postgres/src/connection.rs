@@ -46,6 +46,12 @@ use crate::{
 ///
 /// It is implemented for tokio-postgres' own client, and for the connections that the pools of `deadpool-postgres` and
 /// `bb8-postgres` lend, with the features `deadpool` and `bb8`. For another pool, implement it for a type of yours.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no client of tokio-postgres",
+    label = "no client, and no connection of a pool that is known",
+    note = "for the connections of a pool, turn its feature on: `cargo add ordid-tokio-postgres --features deadpool`, \
+            or `bb8`"
+)]
 pub trait AsClient: Send + Sync {
     /// Returns the client.
     fn as_client(&self) -> &Client;

@@ -3,6 +3,7 @@
 mod diesel;
 mod rusqlite;
 mod seaorm;
+mod tokio_postgres;
 
 use std::time::Duration;
 
@@ -75,6 +76,9 @@ pub(crate) fn all(engine: Engine) -> Vec<Box<dyn Library>> {
     let mut all = vec![diesel, Box::new(seaorm::OnSeaOrm(engine))];
     if engine == Engine::Sqlite {
         all.push(Box::new(rusqlite::OnRusqlite));
+    }
+    if engine == Engine::Postgres {
+        all.push(Box::new(tokio_postgres::OnTokioPostgres));
     }
     all
 }

@@ -1,4 +1,4 @@
-//! Inserting rows through Diesel, SeaORM and rusqlite: `UnitOfWork::flush` against the library's own inserts.
+//! Inserting rows through Diesel, SeaORM, tokio-postgres and rusqlite: `UnitOfWork::flush` against the library's own inserts.
 //!
 //! A round runs every case once, in rotating order, each on a database made anew, over a fresh
 //! connection, in one transaction. Timed is from the library's structs in memory (SeaORM's are
@@ -72,8 +72,10 @@ fn bench(arguments: &Arguments) -> Result<()> {
         "ordid-rusqlite",
         "rusqlite",
         "ordid-seaorm",
+        "ordid-tokio-postgres",
         "sea-orm",
         "sqlx",
+        "tokio-postgres",
         "libsqlite3-sys",
     ];
     println!("{}", machine::describe(&crates));
