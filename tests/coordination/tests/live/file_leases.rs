@@ -119,8 +119,8 @@ fn a_fork_is_refused_and_takes_a_node_of_its_own() -> Outcome {
     let folder = tempfile::tempdir()?;
     let leases = open(folder.path(), 0..2);
     let grant = leases.acquire(now_by(0), None)?;
-    let path = folder.path().to_owned();
-    let child = fork(move || {
+    // Borrowed: the parent still has its node while the child asks for one.
+    let child = fork(|| {
         let fenced = Some(CoordinationFailure::Fenced);
         let refused = [
             leases.acquire(now_by(0), None).map(drop),
@@ -135,7 +135,7 @@ fn a_fork_is_refused_and_takes_a_node_of_its_own() -> Outcome {
                         && error.to_string().contains("this is its fork")
                 }))
         );
-        let own = open(&path, 0..2).acquire(now_by(0), None).expect("free");
+        let own = open(folder.path(), 0..2).acquire(now_by(0), None).expect("free");
         own.node().to_le_bytes().to_vec()
     });
     assert_eq!(child.join(), 1_u64.to_le_bytes());
