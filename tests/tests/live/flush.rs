@@ -460,9 +460,11 @@ async fn a_cancelled_flush_leaves_nothing<DB: Flushes>(pool: Pool<DB>) -> Outcom
     for name in 0..5_000 {
         work.add(customer(&name.to_string()));
     }
-    // `COPY` reports customers when it has ended. Another statement follows, so that COMMIT is not next.
+    // `COPY` reports customers when it has ended. The orders that follow take the server a while.
     let buyer = work.add(customer("who buys"));
-    work.add(order(buyer, 1));
+    for kind in 0..5_000 {
+        work.add(order(buyer, kind));
+    }
     let (report, sent) = std::sync::mpsc::channel();
     work.observe(move |progress| report.send(progress.rows).unwrap());
     {
@@ -471,7 +473,7 @@ async fn a_cancelled_flush_leaves_nothing<DB: Flushes>(pool: Pool<DB>) -> Outcom
         until_sent(flush, &sent).await;
     }
     assert_eq!(count(&pool, "customers").await?, 0);
-    assert_eq!(work.len(), 5_002);
+    assert_eq!(work.len(), 10_001);
     // A pool's connection is used again; the transaction must not still be open on it.
     let mut connection = pool.acquire().await?;
     connection.ping().await?;
