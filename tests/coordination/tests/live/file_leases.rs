@@ -135,7 +135,9 @@ fn a_fork_is_refused_and_takes_a_node_of_its_own() -> Outcome {
                         && error.to_string().contains("this is its fork")
                 }))
         );
-        let own = open(folder.path(), 0..2).acquire(now_by(0), None).expect("free");
+        let own = open(folder.path(), 0..2)
+            .acquire(now_by(0), None)
+            .expect("free");
         own.node().to_le_bytes().to_vec()
     });
     assert_eq!(child.join(), 1_u64.to_le_bytes());
