@@ -25,6 +25,8 @@ use diesel::{
 use diesel_async::{AsyncConnection, TransactionManager as _};
 #[cfg(feature = "async")]
 use futures_util::{StreamExt as _, TryStreamExt as _};
+#[cfg(feature = "async")]
+use ordid_sql::spi::BoxFuture;
 use ordid_sql::{
     DriverError, EngineProfile, FlushDialect,
     spi::{
@@ -38,8 +40,6 @@ use ordid_sql::{
     spi::{BulkFailure, BulkRows},
 };
 
-#[cfg(feature = "async")]
-use crate::follower::BoxFuture;
 #[cfg(feature = "copy")]
 use crate::postgres::copy::CopyCommand;
 use crate::{

@@ -1,6 +1,6 @@
 //! The followers of [`ordid_sql::follower`], over connections of Diesel.
 
-use std::{fmt, marker::PhantomData, pin::Pin};
+use std::{fmt, marker::PhantomData};
 
 use diesel::{
     connection::LoadConnection,
@@ -12,7 +12,7 @@ use ordid_core::{KeyField, KeyOf, OrderedKey, storage::Column};
 use ordid_sql::{
     Columns, RowSink as _,
     follower::{self, FollowDialect, FollowError as Failed, FollowNames, FollowerDriver},
-    spi::{RowBinder as _, Statement, StatementKind, blocking},
+    spi::{BoxFuture, RowBinder as _, Statement, StatementKind, blocking},
     table_driver::{Sent, TableDriver},
 };
 
@@ -83,14 +83,12 @@ pub type AsyncFollower<DB, E> = follower::Follower<Diesel<DB, E, Awaited>, E>;
 /// The error of a [`Follower`]. Its [`driver`](Failed::driver) is Diesel's error.
 pub type FollowError = Failed<DieselError>;
 
-pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
 /// Diesel or diesel-async, with a database and what its rows are read as.
 pub struct Diesel<DB, R, K>(PhantomData<Of<DB, R, K>>);
 
 type Of<DB, R, K> = fn() -> (DB, R, K);
 
-/// What the statements of a call are sent over: made from `&mut` a connection.
+/// The connection over which a call sends its statements. `&mut` a connection turns into it.
 pub struct Over<'c, DB: Backend, R, K> {
     connection: Box<dyn Ask<DB, R> + 'c>,
     kind: PhantomData<fn() -> K>,

@@ -49,7 +49,7 @@ pub struct Binder {
     mask: ColumnMask,
     /// The rows and columns that are NULL whatever the value.
     nulls: BTreeSet<(usize, usize)>,
-    /// Of the columns that a query reads.
+    /// The functions that read the columns of a query.
     readers: Vec<ReadValue>,
 }
 

@@ -1,4 +1,4 @@
-//! What rusqlite's errors mean for a flush. What SQLite's own mean is found in `ordid-sql`.
+//! Finds the meaning of rusqlite's errors for a flush. `ordid-sql` has the meaning of SQLite's own.
 
 use ordid_sql::{DriverError, EngineProfile, Failure, classify::Report};
 

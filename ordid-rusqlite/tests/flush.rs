@@ -513,7 +513,7 @@ fn a_pool_and_a_function_give_connections() {
     work.flush(&mut lent).expect("it is written");
     assert_eq!(counts(&lent), [4, 0]);
 
-    // What panics in a flush is rolled back before the pool has its connection again.
+    // A flush that panics is rolled back before the pool has its connection again.
     lent.execute_batch("CREATE TABLE bombs (id BLOB NOT NULL PRIMARY KEY, value INTEGER)")
         .expect("it is a table");
     drop(lent);

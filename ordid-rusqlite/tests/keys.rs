@@ -129,7 +129,7 @@ fn refused<K: FromSql + Debug>(expression: &str) -> String {
     let connection = database();
     let read = connection.query_row(&sql, [], |row| row.get::<_, K>(0));
     let error = read.expect_err(expression);
-    // What rusqlite says of a column, and what the key says of its value.
+    // The error names the column as rusqlite does, and has the key's own error about the value.
     let source = std::error::Error::source(&error).map(ToString::to_string);
     source.unwrap_or_else(|| error.to_string())
 }
@@ -157,7 +157,7 @@ fn other_forms_and_classes_are_errors() {
         // Not UTF-8, and not of the alphabet.
         refused::<InText>("CAST(x'ff' AS TEXT)"),
         refused::<InChar22>("'not such a text at all'"),
-        // Of another version.
+        // The UUID is of another version.
         refused::<InBlob>("x'01900000000040008000000000000000'"),
         refused::<Flake>("-1"),
     ] {

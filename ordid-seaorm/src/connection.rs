@@ -17,8 +17,8 @@ use ordid_core::clock::Delay;
 use ordid_sql::{
     DriverError, EngineProfile,
     spi::{
-        self, Changed, ConnectionSource, FlushConnection, FlushTransaction, StatementFailure,
-        TransactionScope,
+        self, BoxFuture, Changed, ConnectionSource, FlushConnection, FlushTransaction,
+        StatementFailure, TransactionScope,
     },
 };
 use sea_orm::{
@@ -32,8 +32,6 @@ use crate::{
     entity::Binder,
     failure::{classify, engine, is_built_for},
 };
-
-pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 mod sealed {
     pub trait Sealed {

@@ -6,6 +6,7 @@ use ordid_core::{KeyField, KeyOf, OrderedKey, storage::Column};
 use ordid_sql::{
     DriverError, Failure, FlushDialect,
     follower::{self, FollowDialect, FollowError as Failed, FollowNames, FollowerDriver},
+    spi::BoxFuture,
     table_driver::{Sent, TableDriver},
 };
 use sea_orm::{
@@ -14,7 +15,6 @@ use sea_orm::{
 };
 
 use crate::{
-    connection::BoxFuture,
     entity::{Entity, EntityNames},
     failure::{backend_of, classify},
     stored::StoredAs,
@@ -83,7 +83,8 @@ pub type FollowError = Failed<DbErr>;
 #[derive(Debug)]
 pub struct SeaOrm<D>(PhantomData<fn() -> D>);
 
-/// What the statements of a call are sent over: made from `&DatabaseConnection` or `&DatabaseTransaction`.
+/// The connection or the transaction over which a call sends its statements. `&DatabaseConnection` and
+/// `&DatabaseTransaction` turn into it.
 #[derive(Debug)]
 pub enum Over<'c> {
     /// Each statement takes a connection.

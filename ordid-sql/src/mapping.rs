@@ -29,7 +29,7 @@ mod job;
 mod table;
 
 pub use crate::answer::Answer;
-pub use driver::{BoxFuture, MappingDialect, MappingDriver, MappingRow, Values};
+pub use driver::{MappingDialect, MappingDriver, MappingRow, Values};
 pub use error::MappingError;
 pub use table::{Mapping, MappingTable};
 

@@ -101,7 +101,7 @@
 
 use std::{
     error::Error as StdError,
-    pin::pin,
+    pin::{Pin, pin},
     task::{Context, Poll, Waker},
     thread,
     time::Duration,
@@ -117,6 +117,10 @@ pub use crate::{
     source::{MadeConnections, OneConnection},
     text::{Statement, StatementKind, TableNames},
 };
+
+/// A boxed future. A `TableDriver` and a `MappingDriver` return one, since rustc cannot prove that an unnamed future over
+/// the source of a call is `Send` (<https://github.com/rust-lang/rust/issues/100013>).
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// An error of any type.
 pub type BoxedError = Box<dyn StdError + Send + Sync>;

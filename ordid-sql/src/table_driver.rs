@@ -1,18 +1,14 @@
 //! The trait that an adapter implements for statements about a table that are not those of a flush.
 
-use std::{error::Error as StdError, pin::Pin};
+use std::error::Error as StdError;
 
-use crate::DriverError;
+use crate::{DriverError, spi::BoxFuture};
 
-/// A boxed future, as mapping tables have it, too. If a future holds an unnamed one over a
-/// [`Source`](TableDriver::Source), rustc cannot prove that it is `Send`
-/// (<https://github.com/rust-lang/rust/issues/100013>).
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// What a statement of a library `D` returns.
+/// The future of a statement that a library `D` sends.
 pub type Sent<'a, D, T> = BoxFuture<'a, Result<T, DriverError<<D as TableDriver>::Error>>>;
 
-/// What a call returns over a library `D`: a [`BoxFuture`] of this result, or the result if the library's calls block.
+/// The return type of a call over a library `D`: a [`BoxFuture`] of this result, or the result if the library's calls
+/// block.
 pub type Answer<'a, D, T, E> = <D as TableDriver>::Answer<'a, Result<T, E>>;
 
 /// A library over which a table can be [followed](crate::follower) and [partitioned](crate::partitions). An
@@ -22,10 +18,10 @@ pub trait TableDriver: Sized + 'static {
     type Error: StdError + Send + Sync + 'static;
     /// The pool, connection or transaction over which the statements of a call are sent.
     type Source<'c>: Send;
-    /// What a call returns: a [`BoxFuture`], or the outcome itself if the library's calls block.
+    /// The return type of a call: a [`BoxFuture`], or the outcome itself if the library's calls block.
     type Answer<'a, T: Send + 'a>;
 
-    /// Makes what a call returns from its future. If the library's calls block, this is
+    /// Turns the future of a call into its return value. If the library's calls block, this is
     /// [`blocking`](crate::spi::blocking).
     fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> Self::Answer<'a, T>;
 

@@ -1,7 +1,7 @@
 //! What the unit of work needs of an engine, sealed, so that users' generic code asks for
 //! `DB: Backend, E: Entity<DB>` and no executor bounds.
 
-use std::{cell::Cell, convert::Infallible, fmt::Debug, future::Future, pin::Pin};
+use std::{cell::Cell, convert::Infallible, fmt::Debug};
 
 use ordid_core::{
     Fields, KeyField, OrderedKey, RawKeyOf, Reads, Sink, entity::AnyValue, uuid::Uuid,
@@ -22,13 +22,12 @@ use crate::{
 pub(crate) use ordid_sql::{
     leases::numbers::{Answer, Value},
     mapping::{MappingRow, Values},
+    spi::BoxFuture,
 };
 
 pub(crate) mod sealed {
     pub trait Sealed {}
 }
-
-pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A database that a unit of work can flush to: `sqlx::Postgres`, `sqlx::MySql`, `sqlx::Sqlite`,
 /// each with its feature.

@@ -24,7 +24,7 @@ pub struct Binder<D> {
     values: TokenRow<'static>,
     rows: Rows,
     mask: ColumnMask,
-    /// Of the columns that a query reads.
+    /// The functions that read the columns of a query.
     pub(crate) readers: Vec<ReadValue>,
     flavour: PhantomData<fn() -> D>,
 }

@@ -304,30 +304,27 @@ where
     M: EverydayWork<Database = MySql>,
 {
     on_files::<S>(trials);
+    on_server::<P>(servers, trials, "postgres");
+    on_server::<M>(servers, trials, "mariadb");
+}
+
+/// Adds those of a server.
+pub fn on_server<W>(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str)
+where
+    W: EverydayWork<Database: Scratch + Remote>,
+{
     macro_rules! add {
         ($($test:ident)+) => {
-            $(
-                on_server::<P, _, _>(servers, trials, "postgres", stringify!($test), $test::<P>);
-                on_server::<M, _, _>(servers, trials, "mariadb", stringify!($test), $test::<M>);
-            )+
+            $(add::<W, _, _>(servers, trials, server, stringify!($test), $test::<W>);)+
         };
     }
     each_test! { add }
-
-    let lost = "a_lost_commit_of_rows_that_others_may_write_is_told_by_the_marker_row";
-    on_server::<P, _, _>(
+    add::<W, _, _>(
         servers,
         trials,
-        "postgres",
-        lost,
-        lost_commit_of_shared_keys::<P>,
-    );
-    on_server::<M, _, _>(
-        servers,
-        trials,
-        "mariadb",
-        lost,
-        lost_commit_of_shared_keys::<M>,
+        server,
+        "a_lost_commit_of_rows_that_others_may_write_is_told_by_the_marker_row",
+        lost_commit_of_shared_keys::<W>,
     );
 }
 
@@ -351,7 +348,7 @@ pub fn on_files<W: EverydayWork<Database = Sqlite>>(trials: &mut Vec<Trial>) {
     each_test! { add }
 }
 
-fn on_server<W, T, F>(
+fn add<W, T, F>(
     servers: &Servers,
     trials: &mut Vec<Trial>,
     server: &'static str,

@@ -61,7 +61,8 @@ pub fn on_files<W: GraphWork<Database = Sqlite>>(trials: &mut Vec<Trial>) {
     }));
 }
 
-fn on_server<W>(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str)
+/// Adds that of a server.
+pub fn on_server<W>(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str)
 where
     W: GraphWork<Database: Scratch>,
 {

@@ -50,7 +50,7 @@ impl FollowNames {
 pub trait FollowerDriver<E: OrderedKey>: TableDriver {
     /// The dialect of the engine.
     type Dialect: FollowDialect;
-    /// What a row is read as.
+    /// The type that a row is read into.
     type Row: Send;
 
     /// Whether the database sorts the stored keys in the order of the keys.

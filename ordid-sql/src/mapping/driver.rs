@@ -1,15 +1,11 @@
 //! The traits that a library and a dialect implement for mapping tables.
 
-use std::{error::Error as StdError, pin::Pin};
+use std::error::Error as StdError;
 
 use ordid_core::storage::Dialect;
 
 use super::Entry;
-use crate::{DriverError, answer::Answer};
-
-/// Boxed: of a future that holds an unnamed one over a [`Source`](MappingDriver::Source), rustc cannot prove that it is
-/// `Send` (<https://github.com/rust-lang/rust/issues/100013>).
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+use crate::{DriverError, answer::Answer, spi::BoxFuture};
 
 /// A library and an engine that can have a [`MappingTable`](super::MappingTable): what an adapter implements. It
 /// translates, and sends each statement once.

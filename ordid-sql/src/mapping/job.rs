@@ -9,10 +9,10 @@ use std::{
 use ordid_core::{clock::Delay, uuid::Uuid};
 
 use super::{
-    Answer, Batch, BoxFuture, Entry, MappingDialect as _, MappingDriver, MappingError, MappingRow,
-    Values, error::Failed, uuid_of_bytes, uuid_of_row,
+    Answer, Batch, Entry, MappingDialect as _, MappingDriver, MappingError, MappingRow, Values,
+    error::Failed, uuid_of_bytes, uuid_of_row,
 };
-use crate::{DriverError, Failure, Retry};
+use crate::{DriverError, Failure, Retry, spi::BoxFuture};
 
 /// Sends a statement, which `write` writes for a table: over a pool's connection in a transaction of its own, if the
 /// dialect wants one.

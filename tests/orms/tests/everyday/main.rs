@@ -51,6 +51,7 @@ mod followed;
 mod lite;
 #[path = "../shared/over.rs"]
 mod over;
+mod plain;
 mod rusqlite;
 mod seaorm;
 mod sqlx;
@@ -105,10 +106,6 @@ fn main() {
             DieselAsync<AsyncMysqlConnection>,
         >(servers, trials);
         everyday::on_files::<rusqlite::Work>(trials);
-        tokio::only(trials, |trials| {
-            everyday::trials::<sqlx::Work<Sqlite>, tokio_postgres::Work, sqlx::Work<MySql>>(
-                servers, trials,
-            );
-        });
+        everyday::on_server::<tokio_postgres::Work>(servers, trials, "postgres");
     });
 }

@@ -13,6 +13,7 @@ mod keys;
 mod lite;
 #[path = "../shared/over.rs"]
 mod over;
+mod plain;
 mod rusqlite;
 mod seaorm;
 mod silence;
@@ -50,9 +51,13 @@ fn main() -> ExitCode {
             of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
             on_files::<rusqlite::Work>(trials, || program("rusqlite"));
-            tokio::only(trials, |trials| {
-                of::<tokio_postgres::TokioPostgres>(servers, trials, || program("tokio_postgres"));
-            });
+            let mut all = Vec::new();
+            of::<tokio_postgres::TokioPostgres>(servers, &mut all, || program("tokio_postgres"));
+            // The others are `SQLx`'s.
+            trials.extend(
+                all.into_iter()
+                    .filter(|it| it.name().contains(tokio::PREFIX)),
+            );
         });
     };
     let outcome = match &*library.to_string_lossy() {

@@ -21,7 +21,6 @@ use diesel_async::{
     AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
 };
 use ordid::{KeyType, uuid::Uuid};
-use ordid_sqlx::UnitOfWork;
 use ordid_tests::{graphs, trials::run_all};
 use over::{Awaited, Blocking};
 use sqlx::{MySql, Postgres, Sqlite};
@@ -47,10 +46,6 @@ fn main() {
             servers, trials,
         );
         graphs::on_files::<rusqlite::Work>(trials);
-        tokio::only(trials, |trials| {
-            graphs::trials::<UnitOfWork<Sqlite>, tokio_postgres::Work, UnitOfWork<MySql>>(
-                servers, trials,
-            );
-        });
+        graphs::on_server::<tokio_postgres::Work>(servers, trials, "postgres");
     });
 }
