@@ -224,8 +224,8 @@ fn ordered_key(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStr
     }
 }
 
-/// Writes the items of [`OrderedKey`] for the parents. `visit` writes the statement that shows one of them to a function; it
-/// gets what makes of the shown key, an expression, the call of that function.
+/// Writes the items of [`OrderedKey`] for the parents. `visit` writes the code for one parent: its last argument turns an
+/// expression for the parent's key into the call that shows this key.
 pub(super) fn parents(
     model: &Entity<'_>,
     private: &Private<'_>,
