@@ -29,6 +29,12 @@ const ROLLBACK_TO: &str = "ROLLBACK TO ordid_flush; RELEASE ordid_flush";
 /// which also carries out those of async libraries, asks for what could be sent.
 pub(crate) struct Shared<'c>(SendWrapper<&'c Connection>);
 
+impl<'c> Shared<'c> {
+    pub(crate) fn new(connection: &'c Connection) -> Self {
+        Self(SendWrapper::new(connection))
+    }
+}
+
 impl Deref for Shared<'_> {
     type Target = Connection;
 
@@ -206,8 +212,8 @@ pub(crate) fn on_connection(
 
 /// Returns the source of the connection of an open transaction.
 pub(crate) fn inside(connection: &Connection) -> OneConnection<RusqliteConnection<Shared<'_>>> {
-    let shared = Shared(SendWrapper::new(connection));
-    OneConnection::new(RusqliteConnection(shared), EngineProfile::SQLITE)
+    let connection = RusqliteConnection(Shared::new(connection));
+    OneConnection::new(connection, EngineProfile::SQLITE)
 }
 
 /// Returns the source of connections that a function opens, or a pool lends, one after the other.

@@ -101,18 +101,21 @@ mod classify;
 mod connection;
 mod engine_macros;
 mod flushes_table;
+mod follower;
 mod sharded;
 mod stored;
 mod unit_of_work;
 
 pub use binder::{Binder, Entity};
 pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers};
+pub use follower::{FollowError, Follower, Over, Rusqlite};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
     PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    follower::{Batch, Position},
 };
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{RusqliteColumn, Stored, StoredAs};

@@ -12,15 +12,14 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Waker},
 };
+#[cfg(feature = "postgres")]
+use std::{future::ready, ops::DerefMut};
 
-use futures_util::future::join;
 use ordid_sql::{
     DriverError, EngineProfile, NotBulk, PendingRows,
     spi::{
@@ -28,15 +27,20 @@ use ordid_sql::{
         MadeConnections, OneConnection, ReadRow, Statement, StatementFailure, TransactionScope,
     },
 };
+#[cfg(feature = "postgres")]
+use postgres::GenericClient;
 use tokio_postgres::{
     Client, Error, Row, SimpleQueryMessage,
     error::SqlState,
     types::{ToSql, Type},
 };
 
+#[cfg(feature = "postgres")]
+use crate::calls::Blocking;
 use crate::{
     Error as FlushError,
     binder::{Binder, Parameter},
+    calls::{Awaited, Calls},
     classify::{classify, classify_commit},
     copy::{self, CopyPiece},
     types::{self, TableOf, Types},
@@ -118,14 +122,8 @@ where
     }
 }
 
-/// Hands a request over, and does not wait for its answer.
-fn hand_over(client: &Client, sql: &str) {
-    let request = pin!(client.batch_execute(sql));
-    let _ = request.poll(&mut Context::from_waker(Waker::noop()));
-}
-
 /// A client, for the length of a flush.
-pub(crate) struct PgConnection<C: AsClient> {
+pub(crate) struct PgConnection<C: Calls> {
     /// It is there until this is dropped.
     client: Option<C>,
     /// Whether it is the user's, who may have begun a transaction.
@@ -139,13 +137,15 @@ pub(crate) struct PgConnection<C: AsClient> {
 pub(crate) struct ProtocolState {
     /// The flush waits for the server.
     is_busy: AtomicBool,
-    /// They do not: the client takes the answer to one request for that to another.
+    /// The connection is lost.
     is_lost: AtomicBool,
+    /// The client takes the answer to one request for that to another.
+    miscounts: AtomicBool,
 }
 
 impl ProtocolState {
-    pub(crate) fn lose(&self) {
-        self.is_lost.store(true, Ordering::Relaxed);
+    pub(crate) fn miscount(&self) {
+        self.miscounts.store(true, Ordering::Relaxed);
     }
 
     /// Waits for the server.
@@ -157,7 +157,7 @@ impl ProtocolState {
     }
 }
 
-impl<C: AsClient> PgConnection<C> {
+impl<C: Calls> PgConnection<C> {
     fn new(client: C, is_users: bool) -> Self {
         Self {
             client: Some(client),
@@ -166,19 +166,19 @@ impl<C: AsClient> PgConnection<C> {
             known: Known::default(),
         }
     }
-
-    fn client(&self) -> &Client {
-        let client = self.client.as_ref();
-        client.expect("it is not dropped").as_client()
-    }
 }
 
-impl<C: AsClient> Drop for PgConnection<C> {
+impl<C: Calls> Drop for PgConnection<C> {
     fn drop(&mut self) {
-        let ProtocolState { is_busy, is_lost } = &mut self.state;
-        let closes = *is_lost.get_mut() || *is_busy.get_mut() && !self.is_users;
+        let ProtocolState {
+            is_busy,
+            is_lost,
+            miscounts,
+        } = &mut self.state;
+        let miscounts = *miscounts.get_mut();
+        let closes = miscounts || *is_lost.get_mut() || *is_busy.get_mut() && !self.is_users;
         if let Some(client) = self.client.take().filter(|_| closes) {
-            client.close();
+            client.close(miscounts);
         }
     }
 }
@@ -195,10 +195,10 @@ struct Known {
 }
 
 /// A transaction begins with its first statement, so another one has another time.
-async fn has_transaction(client: &Client) -> Result<bool, Error> {
+async fn has_transaction(client: &mut impl Calls) -> Result<bool, Error> {
     // By the simple protocol, in which all of it is one statement.
     let sql = "SELECT transaction_timestamp() <> statement_timestamp()";
-    match client.simple_query(sql).await {
+    match client.simple(sql).await {
         Ok(messages) => Ok(messages.iter().any(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0) == Some("t"),
             _ => false,
@@ -213,23 +213,25 @@ fn not_begun(error: Error) -> FlushError {
     FlushError::begin(classify(error))
 }
 
-impl<C: AsClient> FlushConnection for PgConnection<C> {
+impl<C: Calls> FlushConnection for PgConnection<C> {
     type Error = Error;
     type Binder = Binder;
     type Bulk = Binder;
     type Transaction<'t>
-        = PgTransaction<'t>
+        = PgTransaction<'t, C>
     where
         Self: 't;
 
     const ADAPTER: &'static str = "ordid_tokio_postgres";
+    const BLOCKS: bool = C::BLOCKS;
     const MIN_BULK_ROWS_AGAIN: usize = ordid_sql::copy::MIN_ROWS;
     const STAGES_BULK: bool = true;
 
     /// Another `BEGIN` would be a mere warning, and COMMIT would commit what the user has done before.
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, FlushError> {
         if wanted == TransactionScope::Transaction && self.is_users {
-            let is_open = self.state.answer(has_transaction(self.client())).await;
+            let client = self.client.as_mut().expect("it is not dropped");
+            let is_open = self.state.answer(has_transaction(client)).await;
             if is_open.map_err(not_begun)? {
                 return Err(FlushError::open_transaction("client"));
             }
@@ -245,15 +247,15 @@ impl<C: AsClient> FlushConnection for PgConnection<C> {
     async fn bulk(&mut self, rows: &PendingRows<Binder>, table: usize) -> Result<Binder, NotBulk> {
         let table = rows.table(table);
         let name = EngineProfile::POSTGRES.quote_table(table.schema(), table.name());
-        let piece = CopyPiece::prepare(self.client(), name, table.columns());
+        let client = self.client.as_mut().expect("it is not dropped");
+        let piece = CopyPiece::prepare(client, name, table.columns());
         self.state.answer(piece).await.map(Binder::of_copy)
     }
 
     /// What begins the transaction and the question for types go together.
-    async fn begin(&mut self, begin: Begin) -> Result<PgTransaction<'_>, FlushError> {
-        let client = self.client.as_ref().expect("it is not dropped");
+    async fn begin(&mut self, begin: Begin) -> Result<PgTransaction<'_, C>, FlushError> {
         let open = PgTransaction {
-            client: client.as_client(),
+            client: self.client.as_mut().expect("it is not dropped"),
             state: &self.state,
             known: &mut self.known,
             scope: begin.scope,
@@ -269,20 +271,20 @@ impl<C: AsClient> FlushConnection for PgConnection<C> {
         let known = &open.known.types;
         let mut wanted = open.known.wanted.clone();
         wanted.retain(|table| !known.contains_key(table));
-        let begun = open.client.batch_execute(&sql);
-        let begun = join(begun, types::ask(open.client, &wanted));
-        let (begun, types) = open.state.answer(begun).await;
-        begun.map_err(not_begun)?;
-        open.known.types.extend(types.map_err(not_begun)?);
+        let (state, client) = (open.state, &mut *open.client);
+        let begun = state
+            .answer(types::begin_and_ask(client, &sql, &wanted))
+            .await;
+        open.known.types.extend(begun.map_err(not_begun)?);
         Ok(open)
     }
 
     fn is_usable(&self) -> bool {
-        !self.state.is_lost.load(Ordering::Relaxed)
+        !self.state.miscounts.load(Ordering::Relaxed)
     }
 
-    fn close(self) {
-        self.state.lose();
+    fn close(mut self) {
+        *self.state.is_lost.get_mut() = true;
     }
 }
 
@@ -290,15 +292,15 @@ const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
 const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";
 
 /// An open transaction or savepoint: dropped, it is rolled back.
-pub(crate) struct PgTransaction<'t> {
-    client: &'t Client,
+pub(crate) struct PgTransaction<'t, C: Calls> {
+    client: &'t mut C,
     state: &'t ProtocolState,
     known: &'t mut Known,
     scope: TransactionScope,
     ends_well: bool,
 }
 
-impl PgTransaction<'_> {
+impl<C: Calls> PgTransaction<'_, C> {
     const fn ending(&self) -> &'static str {
         match self.scope {
             TransactionScope::Transaction => "ROLLBACK",
@@ -334,7 +336,7 @@ impl PgTransaction<'_> {
             return Ok(Some(prepared.clone()));
         }
         let types: Vec<Type> = parameters.iter().map(|(_, ty)| ty.clone()).collect();
-        let prepared = self.client.prepare_typed(&statement.sql, &types).await?;
+        let prepared = self.client.prepare(&statement.sql, &types).await?;
         let sql = Arc::clone(&statement.sql);
         self.known.prepared.insert(sql, prepared.clone());
         Ok(Some(prepared))
@@ -390,15 +392,15 @@ fn unbound(statement: &Statement, parameters: &[Parameter<'_>]) -> Option<usize>
     failed.map(|number| number / statement.columns.len())
 }
 
-impl Drop for PgTransaction<'_> {
+impl<C: Calls> Drop for PgTransaction<'_, C> {
     fn drop(&mut self) {
         if !self.ends_well {
-            hand_over(self.client, self.ending());
+            self.client.hand_over(self.ending());
         }
     }
 }
 
-impl FlushTransaction for PgTransaction<'_> {
+impl<C: Calls> FlushTransaction for PgTransaction<'_, C> {
     type Error = Error;
     type Binder = Binder;
     type Bulk = Binder;
@@ -450,11 +452,11 @@ impl FlushTransaction for PgTransaction<'_> {
         self.ends_well = true;
         match self.scope {
             TransactionScope::Transaction => {
-                let committed = self.client.batch_execute("COMMIT");
+                let committed = self.client.batch("COMMIT");
                 self.state.answer(committed).await.map_err(classify_commit)
             }
             TransactionScope::Savepoint => {
-                let released = self.client.batch_execute(RELEASE);
+                let released = self.client.batch(RELEASE);
                 let released = self.state.answer(released).await;
                 self.ends_well = released.is_ok();
                 released.map_err(classify)
@@ -468,21 +470,21 @@ impl FlushTransaction for PgTransaction<'_> {
             return Ok(());
         }
         self.ends_well = true;
-        let rolled_back = self.client.batch_execute(self.ending());
+        let rolled_back = self.client.batch(self.ending());
         self.state.answer(rolled_back).await.map_err(classify)
     }
 }
 
 /// Returns the source of the user's own client, or of that of the user's transaction.
-pub(crate) fn on(client: Borrowed<'_>) -> OneConnection<PgConnection<Borrowed<'_>>> {
-    let connection = PgConnection::new(client, true);
+pub(crate) fn on(client: Borrowed<'_>) -> OneConnection<PgConnection<Awaited<Borrowed<'_>>>> {
+    let connection = PgConnection::new(Awaited(client), true);
     OneConnection::new(connection, EngineProfile::POSTGRES)
 }
 
 /// Returns the source of clients that a function makes, or a pool lends, one after the other.
 pub(crate) fn made_by<C, E, W>(
     mut connect: impl FnMut() -> W + Send,
-) -> impl ConnectionSource<Connection = PgConnection<C>>
+) -> impl ConnectionSource<Connection = PgConnection<Awaited<C>>>
 where
     C: AsClient,
     E: std::error::Error + Send + Sync + 'static,
@@ -492,8 +494,34 @@ where
         let connecting = connect();
         async move {
             let client = connecting.await.map_err(FlushError::connect)?;
-            Ok(PgConnection::new(client, false))
+            Ok(PgConnection::new(Awaited(client), false))
         }
+    };
+    MadeConnections::new(connect, EngineProfile::POSTGRES)
+}
+
+/// Returns the source of the user's own client, or transaction, of the crate `postgres`.
+#[cfg(feature = "postgres")]
+pub(crate) fn on_blocking<C>(client: &mut C) -> OneConnection<PgConnection<Blocking<&mut C>>>
+where
+    C: GenericClient + Send,
+{
+    let connection = PgConnection::new(Blocking(client), true);
+    OneConnection::new(connection, EngineProfile::POSTGRES)
+}
+
+/// Returns the source of clients of the crate `postgres` that a function makes, or a pool lends, one after the other.
+#[cfg(feature = "postgres")]
+pub(crate) fn made_by_blocking<C, E>(
+    mut connect: impl FnMut() -> Result<C, E> + Send,
+) -> impl ConnectionSource<Connection = PgConnection<Blocking<C>>>
+where
+    C: DerefMut<Target = postgres::Client> + Send,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let connect = move || {
+        let client = connect().map_err(FlushError::connect);
+        ready(client.map(|client| PgConnection::new(Blocking(client), false)))
     };
     MadeConnections::new(connect, EngineProfile::POSTGRES)
 }

@@ -4,21 +4,21 @@
 //! tokio-postgres reads while it sends, so a server that sends a notice for each row does not stop. A `COPY` that is
 //! dropped ends with `CopyFail`, so that the connection can be used on, also the user's.
 
-use std::{mem, pin::pin};
+use std::mem;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::SinkExt as _;
 use ordid_sql::{
     EngineProfile, NotBulk, RowEnd, copy,
     spi::{BoxedError, BulkFailure, BulkRows, Fed},
 };
 use tokio_postgres::{
-    Client, Error,
+    Error,
     types::{IsNull, ToSql, Type},
 };
 
 use crate::{
-    binder::Binder,
+    binder::{Binder, Parameter},
+    calls::{Calls, CopyIn as _},
     classify::{classify, classify_lost},
     connection::ProtocolState,
 };
@@ -47,12 +47,11 @@ impl CopyPiece {
     /// Asks the database whether the command does with these columns of the table, whose name is quoted, what an `INSERT`
     /// does.
     pub(crate) async fn prepare(
-        client: &Client,
+        client: &mut impl Calls,
         table: String,
         columns: &'static [&'static str],
     ) -> Result<Self, NotBulk> {
-        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&table, Type::TEXT), (&columns, Type::TEXT_ARRAY)];
+        let parameters: [Parameter<'_>; 2] = [(&table, Type::TEXT), (&columns, Type::TEXT_ARRAY)];
         let rows = client.query_typed(copy::COLUMNS, &parameters).await;
         let rows = rows.iter().flatten();
         let answer = rows.map(|row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?)));
@@ -130,7 +129,7 @@ impl CopyPiece {
 
 /// Sends one command with the rows that the binder is fed.
 pub(crate) async fn send(
-    client: &Client,
+    client: &mut impl Calls,
     state: &ProtocolState,
     binder: &mut Binder,
     rows: &mut BulkRows<'_, Binder, Error>,
@@ -149,14 +148,13 @@ pub(crate) async fn send(
         "INSERT INTO {table} {columns} SELECT {} WHERE false",
         piece.nulls
     );
-    client.batch_execute(&nothing).await.map_err(failed)?;
+    client.batch(&nothing).await.map_err(failed)?;
     let sql = format!("COPY {table} {columns} FROM STDIN (FORMAT binary)");
-    let sink = client.copy_in::<_, Bytes>(&sql).await;
-    let sink = sink.map_err(|error| {
-        state.lose();
+    let sink = client.copy_in(&sql).await;
+    let mut sink = sink.map_err(|error| {
+        state.miscount();
         BulkFailure::Driver(classify_lost(error))
     })?;
-    let mut sink = pin!(sink);
     while let Some(piece) = binder.copy.as_mut() {
         if fed == Fed::Last {
             copy::end(&mut piece.piece);

@@ -3,6 +3,7 @@
 //! ```text
 //! $ cargo add ordid ordid-tokio-postgres tokio-postgres
 //! $ cargo add ordid-tokio-postgres --features deadpool     # or bb8: connections of a pool
+//! $ cargo add ordid-tokio-postgres --features postgres     # clients of the crate postgres, whose calls block
 //! ```
 //!
 //! | key type's `tokio_postgres(...)` | raw key | column type | stored as | order kept |
@@ -84,6 +85,13 @@
 //! A field under `#[ordid(returning)]` is an [`Assigned<T>`](ordid_core::Assigned). A flush does not write the column, and
 //! fills the field after its COMMIT. `T` implements [`FromSql`](tokio_postgres::types::FromSql).
 //!
+//! # The crate `postgres`
+//!
+//! Its clients are those of tokio-postgres, with calls that block, and its traits are the same, so key types are columns
+//! there, too. With the feature `postgres`, a unit of work has `flush_blocking`, `flush_with_blocking` and
+//! `flush_in_blocking` for them; [`BlockingFollower`] and [`BlockingPartitions`](partitions::BlockingPartitions) are a
+//! [`Follower`] and [`Partitions`](partitions::Partitions).
+//!
 //! # Behind PgBouncer
 //!
 //! A statement whose text is sent again is prepared by name, which PgBouncer in its mode `transaction` may not follow. Give
@@ -99,22 +107,29 @@
 #![forbid(unsafe_code)]
 
 mod binder;
+mod calls;
 mod classify;
 mod connection;
 mod copy;
 mod engine_macros;
+mod follower;
+pub mod partitions;
 mod stored;
 mod types;
 mod unit_of_work;
 
 pub use binder::{Binder, Entity};
 pub use connection::AsClient;
+#[cfg(feature = "postgres")]
+pub use follower::{BlockingFollower, BlockingOver, BlockingPostgres};
+pub use follower::{FollowError, Follower, Over, TokioPostgres};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
     PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    follower::{Batch, Position},
 };
 pub use stored::{PgColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]
@@ -122,6 +137,8 @@ pub use unit_of_work::Journaled;
 pub use unit_of_work::{
     ShardedUnitOfWork, UnitOfWork, create_flushes_table, flushes_table, remove_old_markers,
 };
+#[cfg(feature = "postgres")]
+pub use unit_of_work::{create_flushes_table_blocking, remove_old_markers_blocking};
 
 /// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is tokio-postgres' error.
 pub type Error = FlushError<tokio_postgres::Error>;

@@ -9,9 +9,11 @@ use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
 use ordid_sql::EngineProfile;
 use tokio_postgres::{
-    Client, Error,
+    Error, Row,
     types::{Kind, ToSql, Type},
 };
+
+use crate::{binder::Parameter, calls::Calls};
 
 /// What is known of a table to the compiler.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -40,19 +42,48 @@ FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS asked (name, number) \
 JOIN pg_catalog.pg_attribute AS a \
 ON a.attrelid = pg_catalog.to_regclass(asked.name) AND a.attnum > 0 AND NOT a.attisdropped";
 
+/// The types of tables.
+type Found = Vec<(&'static TableOf, Types)>;
+
 /// Asks for the types of tables. Nothing is prepared by name, unless a type is the user's: then tokio-postgres asks what
 /// it is.
 pub(crate) async fn ask(
-    client: &Client,
+    client: &mut impl Calls,
     tables: &[&'static TableOf],
-) -> Result<Vec<(&'static TableOf, Types)>, Error> {
+) -> Result<Found, Error> {
+    let names = names(tables);
+    let parameters: [Parameter<'_>; 1] = [(&names, Type::TEXT_ARRAY)];
+    let rows = client.query_typed(COLUMNS, &parameters).await?;
+    found(client, tables, rows).await
+}
+
+/// Sends this, and asks for the types of tables, if there are any, together with it.
+pub(crate) async fn begin_and_ask(
+    client: &mut impl Calls,
+    sql: &str,
+    tables: &[&'static TableOf],
+) -> Result<Found, Error> {
     if tables.is_empty() {
+        client.batch(sql).await?;
         return Ok(Vec::new());
     }
-    let names: Vec<String> = tables.iter().map(|table| table.quoted()).collect();
-    let rows = client
-        .query_typed(COLUMNS, &[(&names, Type::TEXT_ARRAY)])
-        .await?;
+    let names = names(tables);
+    let parameters: [Parameter<'_>; 1] = [(&names, Type::TEXT_ARRAY)];
+    let asked = client.batch_and_query(sql, COLUMNS, &parameters);
+    let (begun, rows) = asked.await;
+    begun?;
+    found(client, tables, rows?).await
+}
+
+fn names(tables: &[&TableOf]) -> Vec<String> {
+    tables.iter().map(|table| table.quoted()).collect()
+}
+
+async fn found(
+    client: &mut impl Calls,
+    tables: &[&'static TableOf],
+    rows: Vec<Row>,
+) -> Result<Found, Error> {
     let mut found = HashMap::new();
     let mut others = Vec::new();
     for row in &rows {
@@ -85,7 +116,7 @@ pub(crate) async fn ask(
 /// Asks tokio-postgres for types that are not PostgreSQL's own, by an empty array of each: a `NULL` may be none of a
 /// domain.
 async fn ask_others<C>(
-    client: &Client,
+    client: &mut impl Calls,
     columns: Vec<(C, String)>,
 ) -> Result<Vec<(C, Type)>, Error> {
     if columns.is_empty() {

@@ -1,5 +1,8 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
+#[cfg(feature = "postgres")]
+mod blocking;
+
 use std::error::Error as StdError;
 
 use ordid_core::storage::dialect::Postgres;
@@ -8,6 +11,8 @@ use ordid_sql::{
 };
 use tokio_postgres::{Client, Transaction};
 
+#[cfg(feature = "postgres")]
+pub use self::blocking::{create_flushes_table_blocking, remove_old_markers_blocking};
 use crate::{
     Error,
     binder::{Binder, Entity},

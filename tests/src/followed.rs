@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::{
     everyday::Engine,
-    servers::Servers,
+    servers::{Scratch, Servers},
     trials::{Outcome, on_scratch, over_sqlite, run, sqlite_file},
 };
 
@@ -68,51 +68,58 @@ pub trait FollowsPostgres: Follows<Database = Postgres> {
     ) -> impl Future<Output = Outcome<[Vec<String>; 2]>>;
 }
 
-/// Adds the tests of a library.
+const SETTLED: &str = "settled_rows_are_delivered_once";
+
+/// Adds the tests of a library on all three databases.
 pub fn trials<S, P, M>(servers: &Servers, trials: &mut Vec<Trial>)
 where
     S: Follows<Database = Sqlite>,
     P: FollowsPostgres,
     M: Follows<Database = MySql>,
 {
-    let settled = "settled_rows_are_delivered_once";
-    trials.push(Trial::test(
-        format!("sqlite::{}{settled}", S::PREFIX),
-        || {
-            run(async || {
-                let (_folder, options) = sqlite_file()?;
-                over_sqlite(options, 1, settled_rows_are_delivered_once::<S>).await
-            })
-        },
-    ));
-    let name = |name| format!("{}{name}", P::PREFIX);
-    on_scratch::<Postgres, _, _>(
-        trials,
-        servers,
-        "postgres",
-        &name(settled),
-        settled_rows_are_delivered_once::<P>,
-    );
-    on_scratch::<MySql, _, _>(
-        trials,
-        servers,
-        "mariadb",
-        &format!("{}{settled}", M::PREFIX),
-        settled_rows_are_delivered_once::<M>,
-    );
+    on_files::<S>(trials);
+    on_postgres::<P>(servers, trials);
+    on_server::<M>(servers, trials, "mariadb");
+}
+
+/// Adds that of SQLite.
+pub fn on_files<F: Follows<Database = Sqlite>>(trials: &mut Vec<Trial>) {
+    let name = format!("sqlite::{}{SETTLED}", F::PREFIX);
+    trials.push(Trial::test(name, || {
+        run(async || {
+            let (_folder, options) = sqlite_file()?;
+            over_sqlite(options, 1, settled_rows_are_delivered_once::<F>).await
+        })
+    }));
+}
+
+fn on_server<F: Follows<Database: Scratch>>(
+    servers: &Servers,
+    trials: &mut Vec<Trial>,
+    server: &'static str,
+) {
+    let name = format!("{}{SETTLED}", F::PREFIX);
+    let test = settled_rows_are_delivered_once::<F>;
+    on_scratch::<F::Database, _, _>(trials, servers, server, &name, test);
+}
+
+/// Adds those of PostgreSQL.
+pub fn on_postgres<F: FollowsPostgres>(servers: &Servers, trials: &mut Vec<Trial>) {
+    on_server::<F>(servers, trials, "postgres");
+    let name = |name| format!("{}{name}", F::PREFIX);
     on_scratch::<Postgres, _, _>(
         trials,
         servers,
         "postgres",
         &name("a_row_that_is_committed_late_is_delivered_once"),
-        late_row_is_delivered_once::<P>,
+        late_row_is_delivered_once::<F>,
     );
     on_scratch::<Postgres, _, _>(
         trials,
         servers,
         "postgres",
         &name("the_next_partitions_are_created_once"),
-        partitions_are_created_once::<P>,
+        partitions_are_created_once::<F>,
     );
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::sqlx::{MySql, Pool, Postgres, Sqlite};
-use ordid::{KeyType, uuid::Uuid};
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_tests::{
     followed::{Delivered, Follows, FollowsPostgres},
     servers::Client,
@@ -13,10 +13,11 @@ use ordid_tests::{
 use crate::{
     connect::Connect,
     establish::{self, Known},
+    lite, tokio,
 };
 
 #[derive(KeyType)]
-#[ordid(diesel, sea_orm)]
+#[ordid(diesel, rusqlite, sea_orm, tokio_postgres)]
 pub struct EventId(Uuid);
 
 /// Makes of a batch of any library what was delivered.
@@ -280,3 +281,198 @@ diesel_follows_postgres!(
     AsyncPartitions,
     [.await]
 );
+
+/// The entity of the libraries that have none of their own.
+#[derive(OrderedKey)]
+#[ordid(table = "events")]
+struct PlainEvent {
+    number: i64,
+    #[ordid(key)]
+    id: EventId,
+}
+
+impl TryFrom<&::rusqlite::Row<'_>> for PlainEvent {
+    type Error = ::rusqlite::Error;
+
+    fn try_from(row: &::rusqlite::Row<'_>) -> ::rusqlite::Result<Self> {
+        Ok(Self {
+            number: row.get("number")?,
+            id: row.get("id")?,
+        })
+    }
+}
+
+impl TryFrom<&::tokio_postgres::Row> for PlainEvent {
+    type Error = ::tokio_postgres::Error;
+
+    fn try_from(row: &::tokio_postgres::Row) -> Result<Self, ::tokio_postgres::Error> {
+        Ok(Self {
+            number: row.try_get("number")?,
+            id: row.try_get("id")?,
+        })
+    }
+}
+
+/// rusqlite.
+pub struct Rusqlite;
+
+impl Follows for Rusqlite {
+    type Database = Sqlite;
+
+    const PREFIX: &'static str = "rusqlite::";
+
+    async fn settled(
+        pool: &Pool<Sqlite>,
+        longest: Duration,
+        position: &str,
+        most: u32,
+    ) -> Outcome<Delivered> {
+        let mut connection = lite::open(&Sqlite::client_url(&pool.connect_options()))?;
+        let transaction = connection.transaction()?;
+        let follower = ordid_rusqlite::Follower::<PlainEvent>::settled_after(longest);
+        delivered!(follower.next(&transaction, &position.parse()?, most)?)
+    }
+}
+
+/// tokio-postgres.
+pub struct TokioPostgres;
+
+type TokioFollower = ordid_tokio_postgres::Follower<PlainEvent>;
+
+impl Follows for TokioPostgres {
+    type Database = Postgres;
+
+    const PREFIX: &'static str = tokio::PREFIX;
+
+    async fn settled(
+        pool: &Pool<Postgres>,
+        longest: Duration,
+        position: &str,
+        most: u32,
+    ) -> Outcome<Delivered> {
+        let mut client = tokio::connect(&Postgres::client_url(&pool.connect_options())).await?;
+        let transaction = client.transaction().await?;
+        let follower = TokioFollower::settled_after(longest);
+        delivered!(
+            follower
+                .next(&transaction, &position.parse()?, most)
+                .await?
+        )
+    }
+}
+
+impl FollowsPostgres for TokioPostgres {
+    fn create_sql() -> Vec<String> {
+        TokioFollower::by_transaction().create_sql()
+    }
+
+    async fn committed(pool: &Pool<Postgres>, position: &str, most: u32) -> Outcome<Delivered> {
+        let client = tokio::connect(&Postgres::client_url(&pool.connect_options())).await?;
+        let follower = TokioFollower::by_transaction();
+        delivered!(follower.next(&client, &position.parse()?, most).await?)
+    }
+
+    async fn now(pool: &Pool<Postgres>) -> Outcome<String> {
+        let client = tokio::connect(&Postgres::client_url(&pool.connect_options())).await?;
+        let follower = TokioFollower::by_transaction();
+        Ok(follower.now(&client).await?.to_string())
+    }
+
+    fn partition_by_sql() -> String {
+        use ordid_tokio_postgres::partitions::{Partitions, Period};
+
+        Partitions::<PlainEvent>::new(Period::Day).partition_by_sql()
+    }
+
+    async fn partitions(pool: &Pool<Postgres>, count: u32) -> Outcome<[Vec<String>; 2]> {
+        use ordid_tokio_postgres::partitions::{Partitions, Period};
+
+        let client = tokio::connect(&Postgres::client_url(&pool.connect_options())).await?;
+        let partitions = Partitions::<PlainEvent>::new(Period::Day);
+        let created = partitions.create_next(&client, count).await?;
+        let all = partitions.list(&client).await?;
+        Ok([names(created), names(all)])
+    }
+}
+
+/// The crate `postgres`.
+pub struct PostgresCrate;
+
+type BlockingFollower = ordid_tokio_postgres::BlockingFollower<PlainEvent>;
+
+/// Calls this with a client, on a thread that may block.
+async fn ask<T: Send + 'static>(
+    pool: &Pool<Postgres>,
+    call: impl FnOnce(&mut ::postgres::Client) -> Outcome<T> + Send + 'static,
+) -> Outcome<T> {
+    let url = Postgres::client_url(&pool.connect_options());
+    let call = move |(): &mut ()| {
+        let mut client = ::postgres::Client::connect(&url, ::postgres::NoTls)
+            .map_err(|error| error.to_string())?;
+        // An error of a test is no `Send`.
+        call(&mut client).map_err(|error| error.to_string())
+    };
+    tokio::on_thread(&mut (), call).await.map_err(Into::into)
+}
+
+impl Follows for PostgresCrate {
+    type Database = Postgres;
+
+    const PREFIX: &'static str = tokio::BLOCKING;
+
+    async fn settled(
+        pool: &Pool<Postgres>,
+        longest: Duration,
+        position: &str,
+        most: u32,
+    ) -> Outcome<Delivered> {
+        let position = position.parse()?;
+        ask(pool, move |client| {
+            let mut transaction = client.transaction()?;
+            let follower = BlockingFollower::settled_after(longest);
+            delivered!(follower.next(&mut transaction, &position, most)?)
+        })
+        .await
+    }
+}
+
+impl FollowsPostgres for PostgresCrate {
+    fn create_sql() -> Vec<String> {
+        BlockingFollower::by_transaction().create_sql()
+    }
+
+    async fn committed(pool: &Pool<Postgres>, position: &str, most: u32) -> Outcome<Delivered> {
+        let position = position.parse()?;
+        ask(pool, move |client| {
+            let follower = BlockingFollower::by_transaction();
+            delivered!(follower.next(client, &position, most)?)
+        })
+        .await
+    }
+
+    async fn now(pool: &Pool<Postgres>) -> Outcome<String> {
+        ask(pool, |client| {
+            let follower = BlockingFollower::by_transaction();
+            Ok(follower.now(client)?.to_string())
+        })
+        .await
+    }
+
+    fn partition_by_sql() -> String {
+        use ordid_tokio_postgres::partitions::{BlockingPartitions, Period};
+
+        BlockingPartitions::<PlainEvent>::new(Period::Day).partition_by_sql()
+    }
+
+    async fn partitions(pool: &Pool<Postgres>, count: u32) -> Outcome<[Vec<String>; 2]> {
+        use ordid_tokio_postgres::partitions::{BlockingPartitions, Period};
+
+        ask(pool, move |client| {
+            let partitions = BlockingPartitions::<PlainEvent>::new(Period::Day);
+            let created = partitions.create_next(&mut *client, count)?;
+            let all = partitions.list(client)?;
+            Ok([names(created), names(all)])
+        })
+        .await
+    }
+}

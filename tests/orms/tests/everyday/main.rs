@@ -92,6 +92,9 @@ fn main() {
             servers, trials,
         );
         use followed::{AsyncSqlite, Diesel, DieselAsync, SeaOrm};
+        ordid_tests::followed::on_files::<followed::Rusqlite>(trials);
+        ordid_tests::followed::on_postgres::<followed::TokioPostgres>(servers, trials);
+        ordid_tests::followed::on_postgres::<followed::PostgresCrate>(servers, trials);
         ordid_tests::followed::trials::<SeaOrm<Sqlite>, SeaOrm<Postgres>, SeaOrm<MySql>>(
             servers, trials,
         );
@@ -107,5 +110,6 @@ fn main() {
         >(servers, trials);
         everyday::on_files::<rusqlite::Work>(trials);
         everyday::on_server::<tokio_postgres::Work>(servers, trials, "postgres");
+        everyday::on_server::<tokio_postgres::BlockingWork>(servers, trials, "postgres");
     });
 }

@@ -53,11 +53,13 @@ fn main() -> ExitCode {
             on_files::<rusqlite::Work>(trials, || program("rusqlite"));
             let mut all = Vec::new();
             of::<tokio_postgres::TokioPostgres>(servers, &mut all, || program("tokio_postgres"));
+            of::<tokio_postgres::PostgresCrate>(servers, &mut all, || program("postgres_crate"));
             // The others are `SQLx`'s.
-            trials.extend(
-                all.into_iter()
-                    .filter(|it| it.name().contains(tokio::PREFIX)),
-            );
+            let own = |trial: &libtest_mimic::Trial| {
+                let prefixes = [tokio::PREFIX, tokio::BLOCKING];
+                prefixes.iter().any(|prefix| trial.name().contains(prefix))
+            };
+            trials.extend(all.into_iter().filter(own));
         });
     };
     let outcome = match &*library.to_string_lossy() {
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         "diesel_async" => flush::<diesel::DieselAsync>(),
         "rusqlite" => flush_to::<rusqlite::Work>(),
         "tokio_postgres" => flush::<tokio_postgres::TokioPostgres>(),
+        "postgres_crate" => flush::<tokio_postgres::PostgresCrate>(),
         _ => flush::<seaorm::SeaOrm>(),
     };
     match outcome {

@@ -47,5 +47,6 @@ fn main() {
         );
         graphs::on_files::<rusqlite::Work>(trials);
         graphs::on_server::<tokio_postgres::Work>(servers, trials, "postgres");
+        graphs::on_server::<tokio_postgres::BlockingWork>(servers, trials, "postgres");
     });
 }

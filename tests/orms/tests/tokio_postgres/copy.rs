@@ -20,7 +20,7 @@ use ordid_tokio_postgres::{NotBulk, UnitOfWork};
 use crate::{
     add, is_so,
     keys::{Long, Native, Number, Object, Short},
-    tokio::connect,
+    tokio::{connect, on_thread},
     work,
 };
 
@@ -312,6 +312,23 @@ async fn a_connection_that_is_out_of_step_is_closed(url: String) -> Outcome {
     secured?;
     let flushed = outcome?;
     assert_eq!((copied(&flushed), flushed.retries), ((1_200, 0), 1));
+    assert!(is_so(&owner, "(SELECT count(*) FROM small) = 1200").await?);
+
+    // The server closes the connection of a client whose calls block, as nothing else could.
+    lock().await?;
+    let (url, set_role) = (url.clone(), format!("SET ROLE {role}"));
+    let mut rows = work(small(1_200));
+    let blocking = on_thread(&mut rows, move |rows| {
+        let mut client = postgres::Client::connect(&url, postgres::NoTls)?;
+        client.batch_execute(&set_role)?;
+        let error = rows.flush_blocking(&mut client).unwrap_err();
+        let is_closed = client.batch_execute("SELECT 1").is_err() && client.is_closed();
+        Ok::<_, postgres::Error>((error, is_closed))
+    });
+    let (outcome, secured) = ::tokio::join!(blocking, secure());
+    secured?;
+    let (error, is_closed) = outcome?;
+    assert!(error.is_connection_lost() && is_closed, "{error}");
     assert!(is_so(&owner, "(SELECT count(*) FROM small) = 1200").await?);
     owner
         .batch_execute(&format!("DROP OWNED BY {role}; DROP ROLE {role}"))

@@ -1,5 +1,6 @@
 //! Every claim about tokio-postgres, on PostgreSQL.
 
+mod blocking;
 mod copy;
 mod drops;
 mod fields;
@@ -30,6 +31,7 @@ fn main() {
         shards::trials(servers, trials);
         journal::trials(servers, trials);
         pgbouncer::trials(servers, trials);
+        blocking::trials(servers, trials);
     });
 }
 

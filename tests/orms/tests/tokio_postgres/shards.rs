@@ -6,13 +6,18 @@ use ordid::OrderedKey;
 use ordid_tests::{servers::Servers, trials::Outcome};
 use ordid_tokio_postgres::{Error, Flushed, Retry, ShardedUnitOfWork, Sharding};
 
-use crate::{add, keys::Native, tokio::connect};
+use crate::{
+    add,
+    keys::Native,
+    tokio::{connect, on_thread},
+};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add!(
         trials, servers, "postgres", "shards";
         a_part_that_fails_stays,
         a_part_that_fails_stays_over_made_connections,
+        a_part_that_fails_stays_over_clients_that_block,
     );
 }
 
@@ -96,6 +101,34 @@ async fn a_part_that_fails_stays_over_made_connections(url: String) -> Outcome {
     let urls = urls(&url);
     parts(&url, async |work| {
         work.flush_with(&urls, |url| connect(url)).await
+    })
+    .await
+}
+
+/// First over clients, and then over those that a function makes.
+async fn a_part_that_fails_stays_over_clients_that_block(url: String) -> Outcome {
+    let mut urls = Some(urls(&url));
+    let made = urls.clone().expect("they are");
+    parts(&url, async |work| {
+        let (first, made) = (urls.take(), made.clone());
+        let mut own = Some(std::mem::replace(
+            work,
+            ShardedUnitOfWork::new(Sharding::by_hash(2).expect("there are two")),
+        ));
+        let connect = |url: &String| postgres::Client::connect(url, postgres::NoTls);
+        let outcome = on_thread(&mut own, move |own| {
+            let work = own.as_mut().expect("it was put there");
+            match first {
+                Some(urls) => {
+                    let clients = urls.iter().map(connect).collect::<Result<Vec<_>, _>>();
+                    work.flush_blocking(&mut clients.expect("the server is there"))
+                }
+                None => work.flush_with_blocking(|shard| connect(&made[shard]).map(Box::new)),
+            }
+        })
+        .await;
+        *work = own.expect("it comes back");
+        outcome
     })
     .await
 }
