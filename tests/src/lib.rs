@@ -21,6 +21,7 @@ pub mod servers;
 pub mod stores;
 pub mod told;
 pub mod trials;
+pub mod workspaces;
 
 /// Returns whether the long forms of the tests are asked for, as `cargo xtask soak` does.
 pub fn soak() -> bool {

@@ -13,17 +13,11 @@ use std::{
     process::Command,
 };
 
+use ordid_tests::workspaces::target_folder;
 use serde_json::Value;
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("features")
-}
-
-/// Returns the folder `target`, wherever the environment has put it.
-fn target_folder() -> PathBuf {
-    // The path has the form `target/debug/deps/features-0123456789abcdef`.
-    let test = env::current_exe().unwrap();
-    test.ancestors().nth(3).unwrap().to_owned()
 }
 
 fn cargo(arguments: &[&str]) -> Command {

@@ -15,6 +15,8 @@ pub(crate) const BENCH: &str = "bench/Cargo.toml";
 const NO_STD: &str = "tests/no-std/Cargo.toml";
 /// And the adapter that ordid does not know.
 const THIRD_PARTY: &str = "tests/third-party/Cargo.toml";
+/// And the code that COOKBOOK.md shows for Toasty.
+const TOASTY: &str = "tests/toasty/Cargo.toml";
 /// The packages of `tests/features` are a workspace, too. They lack a feature, so they do not compile.
 const FEATURES: &str = "tests/features/Cargo.toml";
 /// And the fuzz targets.
@@ -40,6 +42,7 @@ pub(crate) fn check() -> Result<ExitCode> {
         ("fuzz", FUZZ),
         ("no-std", NO_STD),
         ("third-party", THIRD_PARTY),
+        ("toasty", TOASTY),
     ];
     let mut others = Vec::from(others);
     others.retain(|(_, manifest)| run::root().join(manifest).exists());
