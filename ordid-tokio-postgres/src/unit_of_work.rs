@@ -2,6 +2,8 @@
 
 #[cfg(feature = "postgres")]
 mod blocking;
+#[cfg(not(feature = "postgres"))]
+mod not_blocking;
 
 use std::error::Error as StdError;
 

@@ -93,7 +93,13 @@ async fn insert(place: &Place, orders: Vec<Order>, case: Case) -> Result<Duratio
                 work.add(order);
             }
             started = Instant::now();
-            work.flush(&mut client).await?;
+            let flushed = work.flush(&mut client).await?;
+            let elapsed = started.elapsed();
+            let not_copied = flushed.tables.iter().find_map(|table| table.not_bulk);
+            return match not_copied.filter(|_| flushed.rows() >= 1_000) {
+                None => Ok(elapsed),
+                Some(reason) => Err(format!("rows were not copied: {reason}").into()),
+            };
         }
         Case::Copy => {
             let types = [
