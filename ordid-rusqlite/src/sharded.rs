@@ -3,7 +3,7 @@
 use std::{error::Error as StdError, ops::Deref};
 
 use ordid_sql::{
-    EngineProfile, Flushed, Sharded,
+    Flushed, Sharded,
     spi::{TransactionScope, blocking},
 };
 use rusqlite::Connection;
@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use crate::{
     Error,
     binder::Entity,
-    connection::{made_by, on_connection},
+    connection::{ENGINE, made_by, on_connection},
     unit_of_work::UnitOfWork,
 };
 
@@ -51,7 +51,7 @@ use crate::{
 pub struct ShardedUnitOfWork(Sharded<UnitOfWork>);
 
 ordid_sql::sharded_unit_of_work! {
-    impl[] ShardedUnitOfWork, UnitOfWork, Entity, EngineProfile::SQLITE, Error
+    impl[] ShardedUnitOfWork, UnitOfWork, Entity, ENGINE, Error
 }
 
 impl ShardedUnitOfWork {
@@ -62,7 +62,7 @@ impl ShardedUnitOfWork {
     pub fn flush(&mut self, connections: &mut [Connection]) -> Result<Vec<Flushed>, Error> {
         let shards = connections.len();
         let mut connections: Vec<_> = connections.iter_mut().map(Some).collect();
-        blocking(self.0.flush(EngineProfile::SQLITE, shards, |work, shard| {
+        blocking(self.0.flush(ENGINE, shards, |work, shard| {
             let connection = connections[shard].take();
             let source = on_connection(connection.expect("a shard is flushed once"));
             Box::pin(work.0.flush(source, TransactionScope::Transaction))
@@ -84,7 +84,7 @@ impl ShardedUnitOfWork {
         E: StdError + Send + Sync + 'static,
     {
         let (shards, connect) = (self.sharding().shards(), &connect);
-        blocking(self.0.flush(EngineProfile::SQLITE, shards, |work, shard| {
+        blocking(self.0.flush(ENGINE, shards, |work, shard| {
             let source = made_by(move || connect(shard));
             Box::pin(work.0.flush(source, TransactionScope::Transaction))
         }))

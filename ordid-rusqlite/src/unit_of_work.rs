@@ -3,7 +3,7 @@
 use std::{error::Error as StdError, ops::Deref};
 
 use ordid_sql::{
-    EngineProfile, Flushed, Work,
+    Flushed, Work,
     spi::{TransactionScope, blocking},
 };
 use rusqlite::Connection;
@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use crate::{
     Error,
     binder::{Binder, Entity},
-    connection::{inside, made_by, on_connection},
+    connection::{ENGINE, inside, made_by, on_connection},
 };
 
 #[doc = ordid_sql::documentation!(unit_of_work)]
@@ -41,7 +41,7 @@ pub struct UnitOfWork(pub(crate) Work<Binder>);
 
 ordid_sql::work_settings! { impl[] UnitOfWork, Binder }
 ordid_sql::work_entities! { impl[] UnitOfWork, Entity }
-ordid_sql::work_plan! { impl[] UnitOfWork, EngineProfile::SQLITE, Error }
+ordid_sql::work_plan! { impl[] UnitOfWork, ENGINE, Error }
 
 impl UnitOfWork {
     /// Makes an empty unit of work.
