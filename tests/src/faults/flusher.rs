@@ -35,6 +35,8 @@ pub trait Flusher: Sized + Send + 'static {
     /// What the names of its tests begin with.
     const PREFIX: &'static str;
 
+    /// How many rows a statement has at most.
+    const CHUNK: usize = 1_000;
     /// How many rows of the tables of [`Shape::CHUNKS`](super::Shape::CHUNKS) go by a bulk command, where
     /// that is held against what a flush tells.
     const BULK: Option<[usize; 3]>;

@@ -138,7 +138,9 @@ async fn create_orders<DB: Engine>(site: &Site<DB>, columns: &str) -> Outcome {
 async fn taken_when_sent<W: Flusher>(site: Site<W::Database>) -> Outcome {
     taken::<W>(site, |error| {
         let place = (error.table.as_deref(), error.chunk, error.rows.clone());
-        assert_eq!(place, (Some("orders"), Some(1), Some(1_000..2_000)));
+        let chunk = TAKEN / W::CHUNK;
+        let rows = chunk * W::CHUNK..(chunk + 1) * W::CHUNK;
+        assert_eq!(place, (Some("orders"), Some(chunk), Some(rows)));
     })
     .await
 }
@@ -151,13 +153,16 @@ async fn taken_at_commit<W: Flusher>(site: Site<W::Database>) -> Outcome {
     .await
 }
 
-/// The label of one row in the middle of the second chunk.
+/// The row whose label is taken: in the middle of a chunk that is not the first.
+const TAKEN: usize = 1_550;
+
+/// The label of one row.
 async fn taken<W: Flusher>(site: Site<W::Database>, check: impl FnOnce(&Failed)) -> Outcome {
     let mut earlier = Graph::new(0, Shape::SMALL);
     let graph = Graph::new(1, Shape::CHUNKS);
     earlier.orders[7]
         .label
-        .clone_from(&graph.orders[1_500].label);
+        .clone_from(&graph.orders[TAKEN].label);
     let mut work = W::of(&earlier, Retry::DEFAULT);
     work.flush_to(site.options(), PATIENCE).await?;
     let mut work = W::of(&graph, Retry::DEFAULT);

@@ -25,6 +25,7 @@ impl Flusher for Work {
     const PREFIX: &'static str = "rusqlite::";
     const BULK: Option<[usize; 3]> = None;
     const BLOCKS: bool = true;
+    const CHUNK: usize = 100;
 
     with_rows!();
 
