@@ -89,8 +89,8 @@
 //!
 //! Its clients are those of tokio-postgres, with calls that block, and its traits are the same, so key types are columns
 //! there, too. With the feature `postgres`, a unit of work has `flush_blocking`, `flush_with_blocking` and
-//! `flush_in_blocking` for them; [`BlockingFollower`] and [`BlockingPartitions`](partitions::BlockingPartitions) are a
-//! [`Follower`] and [`Partitions`](partitions::Partitions).
+//! `flush_in_blocking` for them; `BlockingFollower` and `partitions::BlockingPartitions` are a [`Follower`] and
+//! [`Partitions`](partitions::Partitions).
 //!
 //! # Behind PgBouncer
 //!
