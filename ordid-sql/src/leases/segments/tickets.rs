@@ -224,12 +224,16 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
         let mut highest = 0;
         let read = self.sql("SELECT CAST(COALESCE(MAX(id), 0) AS SIGNED) FROM {t}");
         for server in &self.servers {
-            let [id] = server
-                .store
-                .ask(&read, &[])
-                .await?
-                .row()
-                .unwrap_or_default();
+            let id = match self.form {
+                TicketForm::LastInsertId => {
+                    let answer = server.store.ask(&read, &[]).await?;
+                    let [id] = answer.row().unwrap_or_default();
+                    id
+                }
+                // Of two programs that take numbers at the same time, the one with the lower number may write the row
+                // last. So the row does not say what was given, but another number is above all of them.
+                TicketForm::Replace => self.replace(server, 1).await?,
+            };
             highest = highest.max(id);
         }
         for server in &self.servers {
@@ -300,20 +304,7 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
                     None => return Err(self.refused(server, number).await),
                 }
             }
-            TicketForm::Replace => {
-                let stubs = vec!["('a')"; usize::try_from(number).unwrap_or(usize::MAX)].join(", ");
-                // The session's steps may be others since they were compared: Galera's follow the number of nodes.
-                let replace = mysql_by_steps("REPLACE", self.increment, server.offset);
-                let sql = format!("{replace} INTO {{t}} (stub) VALUES {stubs}");
-                let answer = server.store.ask(&self.sql(&sql), &[]).await?;
-                answer.returned().ok_or_else(|| {
-                    self.error(
-                        server,
-                        CoordinationFailure::CounterExhausted,
-                        "is above the last number",
-                    )
-                })?
-            }
+            TicketForm::Replace => self.replace(server, number).await?,
         };
         if first < 1 || (first - offset).rem_euclid(increment) != 0 {
             return Err(self.error(
@@ -327,6 +318,22 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
             .seen
             .check(before, first, first + steps, "the ticket server")?;
         Ok(segment)
+    }
+
+    /// Takes so many numbers of the form [`Replace`](TicketForm::Replace), and returns the first.
+    async fn replace(&self, server: &Server<S>, number: i64) -> Result<i64, Error> {
+        let stubs = vec!["('a')"; usize::try_from(number).unwrap_or(usize::MAX)].join(", ");
+        // The session's steps may be others since they were compared: Galera's follow the number of nodes.
+        let replace = mysql_by_steps("REPLACE", self.increment, server.offset);
+        let sql = format!("{replace} INTO {{t}} (stub) VALUES {stubs}");
+        let answer = server.store.ask(&self.sql(&sql), &[]).await?;
+        answer.returned().ok_or_else(|| {
+            self.error(
+                server,
+                CoordinationFailure::CounterExhausted,
+                "is above the last number",
+            )
+        })
     }
 
     /// A statement that may be carried out twice: the numbers that are taken first are then nobody's.
