@@ -323,7 +323,7 @@ mod blocking {
             row.key()
         }
 
-        /// As over tokio-postgres.
+        /// Nothing is prepared by name, and a query goes in one message.
         fn isolate(_: &mut BlockingOver<'_>) {}
     }
 }

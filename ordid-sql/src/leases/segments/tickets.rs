@@ -230,8 +230,8 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
                     let [id] = answer.row().unwrap_or_default();
                     id
                 }
-                // Of two programs that take numbers at the same time, the one with the lower number may write the row
-                // last. So the row does not say what was given, but another number is above all of them.
+                // Two programs may take numbers at the same time, and the one with the lower number may write the row
+                // last. So the row does not have the highest number. A new number is above all that were given.
                 TicketForm::Replace => self.replace(server, 1).await?,
             };
             highest = highest.max(id);

@@ -320,7 +320,7 @@ async fn servers_are_added(servers: Vec<Server>) -> Outcome {
     )
     .await?;
     let highest = numbers.iter().copied().max().expect("some");
-    // As by a program that took its number long ago and wrote its row last.
+    // A program that took its number long ago writes its row last.
     for server in &options[..2] {
         sql::<MySql>(server, "UPDATE Tickets64 SET id = 1").await?;
     }

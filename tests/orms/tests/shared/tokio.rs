@@ -7,7 +7,7 @@ use ordid_tokio_postgres::{Flushed, UnitOfWork};
 #[allow(dead_code, reason = "what the matrix does not need")]
 pub const PREFIX: &str = "tokio_postgres::";
 
-/// What the names of the tests of the crate `postgres` begin with.
+/// The names of the tests over the crate `postgres` begin with this.
 #[allow(dead_code, reason = "what the matrix does not need")]
 pub const BLOCKING: &str = "postgres_crate::";
 
