@@ -239,7 +239,7 @@ pub use follower::{FollowError, Follower, Over};
 pub use ordid_core::storage::column;
 pub use ordid_sql::follower::{Batch, Position};
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
+    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
     PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
 };
 #[cfg(feature = "journal")]

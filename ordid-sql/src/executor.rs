@@ -11,6 +11,8 @@ mod upsert;
 
 use std::time::Instant;
 
+use ordid_core::{Error, uuid::Uuid};
+
 use self::{
     bound::{bind, send},
     deadline::Deadline,
@@ -26,10 +28,11 @@ pub(crate) use self::{
     upsert::Sent,
 };
 use crate::{
-    Action, Attempt, Chunk, DriverError, EngineProfile, Failure, FlushError, FlushFailure,
-    FlushRun, Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit,
-    Work,
+    Action, Attempt, Chunk, ChunkLimits, DriverError, EngineProfile, Failure, FlushError,
+    FlushFailure, FlushRun, Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step,
+    UnresolvedCommit, Work,
     bulk::{self, BulkEnd, BulkRows},
+    in_chunks::{ChunkedFlush, check_circles, check_transaction},
     marker,
     not_bulk::{Ways, offered},
     observe::Span,
@@ -43,6 +46,28 @@ use crate::{
 
 type Run<C> = FlushRun<<C as FlushConnection>::Error>;
 type Result<T, C> = std::result::Result<T, FlushError<<C as FlushConnection>::Error>>;
+
+/// What one transaction of a flush writes.
+struct OneTransaction {
+    plan: Plan,
+    wanted: TransactionScope,
+    /// Whether it writes a marker row, if the flush begins it itself.
+    marks: Marks,
+    /// What the journal says of it.
+    attempt: Option<Attempt>,
+    /// Which chunk it is, if the rows go in chunks.
+    chunk: Option<ChunkOf>,
+}
+
+/// A chunk of a unit of work.
+#[derive(Debug, Clone, Copy)]
+struct ChunkOf {
+    /// The key of its marker row.
+    marker: Uuid,
+    /// How many rows are committed before it, of how many.
+    before: usize,
+    total: usize,
+}
 
 /// The state of a flush's connection.
 #[derive(Debug, Default)]
@@ -92,6 +117,12 @@ impl<B: RowBinder> Work<B> {
         let engine = self.engine_for(source.engine())?;
         let plan = self.rows.plan(&engine)?;
         let writer = Writer::of::<B>(&engine);
+        if let (Some(limits), TransactionScope::Transaction) = (self.limits, wanted) {
+            let flushed = self.flush_chunks(source, &plan, limits.on(&engine), writer, span);
+            return flushed.await;
+        }
+        self.check_whole()?;
+        check_transaction(&plan, &engine)?;
         if wanted == TransactionScope::Transaction && self.markers == Markers::None {
             self.keeper
                 .check_markers(needs_marker(&self.rows, writer, &plan))?;
@@ -109,17 +140,159 @@ impl<B: RowBinder> Work<B> {
         if wanted == TransactionScope::Transaction && attempt.is_none() {
             self.check_unchanged()?;
         }
-        let was_in_doubt = attempt.as_ref().is_some_and(|it| it.in_doubt);
-        let mut link = Link::default();
-        let mut scope = wanted;
-        let mut unconnected = None;
         let deadline = match wanted {
             TransactionScope::Transaction => Deadline::new(self.deadline),
             TransactionScope::Savepoint => Deadline::new(None),
         };
+        let transaction = OneTransaction {
+            plan,
+            wanted,
+            marks,
+            attempt,
+            chunk: None,
+        };
+        let mut link = Link::default();
+        let flushed = self.flush_once(source, transaction, writer, deadline, &mut link, span);
+        let flushed = flushed.await?;
+        if wanted == TransactionScope::Transaction {
+            self.clear();
+        }
+        Ok(flushed)
+    }
+
+    /// Refuses rows of which some are committed in chunks.
+    fn check_whole(&self) -> std::result::Result<(), Error> {
+        match &self.chunked {
+            Some(chunked) if chunked.is_under_way(self.unresolved.is_some()) => Err(Error::plan(
+                "the unit of work is written in chunks, of which some are committed, or may be: flush `in_chunks` to write \
+                 the others",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes all rows by several transactions, one after the other.
+    async fn flush_chunks<S>(
+        &mut self,
+        source: &mut S,
+        plan: &Plan,
+        limits: ChunkLimits,
+        writer: Writer<'_>,
+        span: &Span,
+    ) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let started = Instant::now();
+        if self.markers == Markers::None {
+            return Err(Error::plan(
+                "a flush `in_chunks` cannot be `without_record`: without marker rows nobody could tell which chunks are \
+                 committed",
+            )
+            .into());
+        }
+        let outline = plan.outline(&self.rows.tables());
+        self.check_chunks(outline)?;
+        check_circles(plan, &self.rows.tables(), limits)?;
+        let deadline = Deadline::new(self.deadline);
+        let mut link = Link::default();
+        loop {
+            let begun = self
+                .chunked
+                .get_or_insert_with(|| ChunkedFlush::new(outline));
+            let next = begun.next(plan, &self.rows, limits);
+            let next = next.map_err(|error| begun.explain(error.into()))?;
+            let Some(chunk) = next else {
+                break;
+            };
+            let attempt = self.keeper.begin_chunk(&self.rows, &chunk);
+            let attempt = attempt.map_err(|error| begun.explain(error.into()))?;
+            if let Some(attempt) = &attempt {
+                begun.id = attempt.id;
+            }
+            let marker = begun.marker();
+            let transaction = OneTransaction {
+                plan: plan.part(chunk.rows.clone()),
+                wanted: TransactionScope::Transaction,
+                marks: Marks::Yes,
+                attempt: attempt.map(|it| Attempt { id: marker, ..it }),
+                chunk: Some(ChunkOf {
+                    marker,
+                    before: chunk.rows.start,
+                    total: plan.rows(),
+                }),
+            };
+            let flushed = self.flush_once(source, transaction, writer, deadline, &mut link, span);
+            let flushed = flushed.await;
+            let Some(chunked) = &mut self.chunked else {
+                break;
+            };
+            match flushed {
+                Ok(flushed) => chunked.committed(flushed),
+                Err(error) => {
+                    if !error.is_commit_unknown() {
+                        chunked.failed();
+                    }
+                    return Err(chunked.explain(error));
+                }
+            }
+            if !limits.pause().is_zero() && chunk.rows.end < plan.rows() {
+                source.release();
+                source.pause(deadline.shorten(limits.pause())).await;
+            }
+        }
+        let flushed = self.chunked.take().map(ChunkedFlush::into_flushed);
+        self.keeper.ended(Outcome::Committed);
+        self.clear();
+        Ok(Flushed {
+            elapsed: started.elapsed(),
+            ..flushed.unwrap_or_default()
+        })
+    }
+
+    /// Refuses to go on with chunks of other rows than those that were begun.
+    fn check_chunks(&mut self, outline: u64) -> std::result::Result<(), Error> {
+        let is_unresolved = self.unresolved.is_some();
+        match &self.chunked {
+            None if is_unresolved => Err(Error::plan(
+                "the unit of work may be in the database already, as a whole: flush it without `in_chunks`, to find out",
+            )),
+            Some(chunked) if chunked.is_under_way(is_unresolved) => chunked.check(outline),
+            Some(chunked) if chunked.check(outline).is_err() => {
+                self.chunked = None;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the rows of one transaction.
+    async fn flush_once<S>(
+        &mut self,
+        source: &mut S,
+        transaction: OneTransaction,
+        writer: Writer<'_>,
+        deadline: Deadline,
+        link: &mut Link,
+        span: &Span,
+    ) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let OneTransaction {
+            plan,
+            wanted,
+            marks,
+            attempt,
+            chunk,
+        } = transaction;
+        let was_in_doubt = attempt.as_ref().is_some_and(|it| it.in_doubt);
+        let is_chunk = chunk.is_some();
+        let mut scope = wanted;
+        let mut unconnected = None;
         if !plan.is_empty() {
             // If there is no connection, that was the first attempt.
-            let connected = connect(&self.rows, source, &mut scope, &mut link);
+            let connected = connect(&self.rows, source, &mut scope, link);
             let connected = deadline.bound(connected).await;
             match connected.map(|it| it.map(drop)) {
                 Some(Ok(())) => {}
@@ -127,7 +300,10 @@ impl<B: RowBinder> Work<B> {
                 None => source.discard(),
                 Some(Err(error)) if error.is_final() => {
                     if !was_in_doubt {
-                        self.keeper.ended(Outcome::Nothing);
+                        match is_chunk {
+                            true => self.keeper.ended_chunk(Outcome::Nothing),
+                            false => self.keeper.ended(Outcome::Nothing),
+                        }
                     }
                     return Err(error);
                 }
@@ -136,11 +312,11 @@ impl<B: RowBinder> Work<B> {
         }
         let mut run = match scope {
             TransactionScope::Transaction => {
-                let run = self.begun::<S::Connection>(plan, attempt.as_ref());
+                let run = self.begun::<S::Connection>(plan, attempt.as_ref(), chunk);
                 match marks {
                     Marks::NotKnownYet => run.which_asks(),
-                    Marks::Yes => run.which_marks(&self.rows),
-                    Marks::No => run,
+                    Marks::Yes if !is_chunk => run.which_marks(&self.rows),
+                    Marks::Yes | Marks::No => run,
                 }
             }
             TransactionScope::Savepoint => FlushRun::inside(plan),
@@ -168,7 +344,7 @@ impl<B: RowBinder> Work<B> {
                 }
                 step => {
                     let going = async {
-                        let connected = connect(&self.rows, source, &mut scope, &mut link).await;
+                        let connected = connect(&self.rows, source, &mut scope, link).await;
                         let connection = match connected {
                             Ok(connection) => connection,
                             Err(error) => {
@@ -202,18 +378,16 @@ impl<B: RowBinder> Work<B> {
         };
         // Inside the transaction of a test, a flush gets a savepoint instead of its own transaction.
         if run.is_own() || (wanted == TransactionScope::Transaction && !was_in_doubt) {
-            self.keeper.ended(outcome);
+            match is_chunk {
+                true => self.keeper.ended_chunk(outcome),
+                false => self.keeper.ended(outcome),
+            }
         }
         let failure = match run.ended(outcome, &mut self.unresolved, span) {
-            Ok(flushed) => {
-                if wanted == TransactionScope::Transaction {
-                    self.clear();
-                }
-                return Ok(flushed);
-            }
+            Ok(flushed) => return Ok(flushed),
             Err(failure) => failure,
         };
-        Err(located(&mut self.rows, source, scope, writer, &mut link, failure).await)
+        Err(located(&mut self.rows, source, scope, writer, link, failure).await)
     }
 
     /// Returns whether a flush writes a marker row if it begins its transaction itself.
@@ -230,17 +404,30 @@ impl<B: RowBinder> Work<B> {
     }
 
     /// Begins a flush in a transaction of its own, or resumes one whose COMMIT is unresolved.
-    fn begun<C: FlushConnection>(&mut self, plan: Plan, attempt: Option<&Attempt>) -> Run<C> {
+    fn begun<C: FlushConnection>(
+        &mut self,
+        plan: Plan,
+        attempt: Option<&Attempt>,
+        chunk: Option<ChunkOf>,
+    ) -> Run<C> {
         if let Some(attempt) = attempt
             && attempt.in_doubt
         {
             let tables = self.rows.tables();
             self.unresolved
-                .get_or_insert_with(|| UnresolvedCommit::of_earlier_run(attempt, &tables));
+                .get_or_insert_with(|| UnresolvedCommit::of_earlier_run(attempt, &plan, &tables));
         }
-        let run = FlushRun::new(plan, self.retry, self.markers, self.unresolved.as_ref());
-        match attempt {
+        let markers = match chunk {
+            Some(_) => Markers::All,
+            None => self.markers,
+        };
+        let run = FlushRun::new(plan, self.retry, markers, self.unresolved.as_ref());
+        let run = match attempt {
             Some(attempt) => run.with_attempt(attempt),
+            None => run,
+        };
+        match chunk {
+            Some(chunk) => run.of_chunk(chunk.marker, chunk.before, chunk.total),
             None => run,
         }
     }

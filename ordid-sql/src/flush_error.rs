@@ -12,8 +12,9 @@ mod text;
 type BoxedError = Box<dyn StdError + Send + Sync>;
 
 /// Why a unit of work was not flushed. Nothing of it is in the database, unless
-/// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known, or
-/// [`shards`](Self::shards) that it is in some of several.
+/// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known,
+/// [`shards`](Self::shards) that it is in some of several, or
+/// [`committed_chunks`](Self::committed_chunks) that its first rows are.
 ///
 /// It is opaque: ask it where and why, print it for people. `D` is the error of the database library
 /// that the adapter is for: [`driver`](Self::driver), which is also the
@@ -36,6 +37,8 @@ struct Inner<D> {
     is_race: bool,
     rest: Rest,
     retries: u32,
+    /// How many chunks are committed, of a flush in chunks, and what was written.
+    chunks: Option<(u64, Flushed)>,
 }
 
 /// What failed.
@@ -236,6 +239,7 @@ impl<D> FlushError<D> {
             is_race: false,
             rest: Rest::None,
             retries: 0,
+            chunks: None,
         }))
     }
 
@@ -420,6 +424,13 @@ impl<D> FlushError<D> {
 
     pub(crate) fn set_rest(&mut self, rest: Rest) {
         self.0.rest = rest;
+    }
+
+    /// Says which chunks before it are committed.
+    #[must_use]
+    pub(crate) fn after_chunks(mut self, chunks: u64, flushed: Flushed) -> Self {
+        self.0.chunks = (chunks > 0).then_some((chunks, flushed));
+        self
     }
 
     pub(crate) fn set_retries(&mut self, retries: u32) {
@@ -650,6 +661,17 @@ impl<D> FlushError<D> {
     /// you send now, so begin another transaction and do all of it again.
     pub fn is_transaction_over(&self) -> bool {
         self.0.rest == Rest::Over
+    }
+
+    /// Returns how many chunks are committed, of a flush in chunks (`in_chunks` of the unit of work): whatever else the
+    /// error says is about the chunk after them. Flushing again goes on with that chunk.
+    pub fn committed_chunks(&self) -> u64 {
+        self.0.chunks.as_ref().map_or(0, |(chunks, _)| *chunks)
+    }
+
+    /// Returns what the [committed chunks](Self::committed_chunks) have written, if there are some.
+    pub fn committed(&self) -> Option<&Flushed> {
+        self.0.chunks.as_ref().map(|(_, flushed)| flushed)
     }
 
     /// Returns how many times the flush was begun anew before it was given up: see `with_retry` of the

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::{
-    Attempt, Chunk, Failure, Flush, FlushError, Flushed, FlushedTable, Markers, NotBulk, Outcome,
-    PendingRows, Plan, Progress, Retry, RowSink, Step, Table, Tally, Upserted,
+    Attempt, Chunk, Failure, Flush, FlushError, Flushed, Markers, NotBulk, Outcome, PendingRows,
+    Plan, Progress, Retry, RowSink, Step, Table, Tally, Upserted,
     executor::Sent,
     flush_error::{NoProbe, Rest},
     observe::{self, Span},
@@ -28,20 +28,10 @@ pub struct UnresolvedCommit {
 impl UnresolvedCommit {
     /// Makes the unresolved commit of an earlier run of the program, which may have written the rows of these
     /// tables.
-    pub fn of_earlier_run(attempt: &Attempt, tables: &[Table]) -> Self {
-        let tables = tables.iter().map(|table| FlushedTable {
-            table: table.name(),
-            rows: table.rows(),
-            updated: table.updates() - table.upserts().map(|(_, rows)| rows).sum::<usize>(),
-            deleted: table.deletes(),
-            ..FlushedTable::default()
-        });
+    pub fn of_earlier_run(attempt: &Attempt, plan: &Plan, tables: &[Table]) -> Self {
         Self {
             id: attempt.id,
-            flushed: Flushed {
-                tables: tables.collect(),
-                ..Flushed::default()
-            },
+            flushed: Tally::of_all(plan, tables),
             // A journal takes no changes without one.
             markers: match attempt.is_marked {
                 true => Markers::All,
@@ -111,7 +101,7 @@ pub struct FlushFailure<D> {
 }
 
 /// Returns the key of a marker row. In generic code, the generator would be compiled with each use of it.
-fn new_id() -> Uuid {
+pub(crate) fn new_id() -> Uuid {
     Uuid::generate()
 }
 
@@ -233,6 +223,17 @@ impl<D> FlushRun<D> {
     /// Returns why a flush that only inserts writes a marker row by itself.
     pub(crate) const fn marked_for(&self) -> Option<MarkedFor> {
         self.marked_for
+    }
+
+    /// Takes the key of the marker row of a chunk, unless this run resumes an unresolved commit, and how many rows of how
+    /// many are committed by earlier chunks.
+    #[must_use]
+    pub(crate) fn of_chunk(mut self, id: Uuid, before: usize, total: usize) -> Self {
+        if !self.flush.is_unresolved() {
+            self.id = id;
+        }
+        self.tally.goes_on(before, total);
+        self
     }
 
     /// Does the same as [`Flush::with_reading`] for the flush of this run.

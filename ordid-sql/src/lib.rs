@@ -46,6 +46,7 @@ mod flush_run;
 pub mod follower;
 mod generators;
 mod graph;
+mod in_chunks;
 mod journal;
 #[cfg(feature = "leases")]
 pub mod leases;
@@ -86,6 +87,7 @@ pub use flush_error::{DriverError, FlushError, Place, Violation};
 pub use flush_plan::{FlushPlan, PlannedStatement, PlannedTable};
 pub use flush_run::{FlushFailure, FlushRun, UnresolvedCommit};
 pub use generators::Generators;
+pub use in_chunks::ChunkLimits;
 pub use journal::{Attempt, Journal, Marks};
 #[cfg(feature = "journal")]
 pub use journal::{ColumnValues, JournalRow, Journaled};

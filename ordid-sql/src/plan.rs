@@ -1,8 +1,9 @@
 //! The order of statements.
 
-use std::ops::Range;
+use std::{hash::Hasher as _, ops::Range};
 
 use petgraph::{algo::tarjan_scc, graph::DiGraph};
+use siphasher::sip::SipHasher24;
 
 use crate::{
     EngineProfile, Table,
@@ -108,7 +109,17 @@ impl Chunk {
 pub struct Plan {
     tables: Vec<usize>,
     stretches: Vec<Stretch>,
-    defers: bool,
+    /// Rows of circles that the database checks at COMMIT, in the order of sending.
+    deferred: Vec<Inseparable>,
+}
+
+/// Rows that have to go in one transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Inseparable {
+    /// Which of the plan's, counted in the order of sending.
+    pub(crate) rows: Range<usize>,
+    /// Their tables.
+    pub(crate) tables: Vec<usize>,
 }
 
 /// Rows of one table that follow each other, in chunks of as many rows.
@@ -190,10 +201,13 @@ impl Plan {
         let is_new = |table: &Table| table.rows > 0 || table.upserts().next().is_some();
         for component in components(&tables, &by_name, is_new) {
             let order = graph::order(&component, &tables, rows, List::Inserts, rules)?;
-            plan.defers |= order.defers;
-            for Run { table, rows } in order.runs {
-                plan.push(&tables, engine, Action::Insert, table, rows)?;
-            }
+            plan.push_runs(
+                &tables,
+                engine,
+                Action::Insert,
+                order.runs,
+                order.defers.then_some(&component),
+            )?;
             fix_ups.extend(order.cuts);
             for table in component {
                 for (set, rows) in tables[table].upserts() {
@@ -226,17 +240,38 @@ impl Plan {
         let with_deletes = components(&tables, &by_name, |table| table.deletes > 0);
         for component in with_deletes.iter().rev() {
             let order = graph::order(component, &tables, rows, List::Deletes, rules)?;
-            plan.defers |= order.defers;
-            deletes.extend(order.runs);
+            deletes.push((order.runs, order.defers.then_some(component)));
             unlinks.extend(order.cuts);
         }
         for (table, parent, rows) in unlinks {
             plan.push(&tables, engine, Action::Unlink { parent }, table, 0..rows)?;
         }
-        for Run { table, rows } in deletes {
-            plan.push(&tables, engine, Action::Delete, table, rows)?;
+        for (runs, deferred) in deletes {
+            plan.push_runs(&tables, engine, Action::Delete, runs, deferred)?;
         }
         Ok(plan)
+    }
+
+    /// Adds rows of these tables, which are in a circle that the database checks at COMMIT, or not.
+    fn push_runs(
+        &mut self,
+        tables: &[Table],
+        engine: &EngineProfile,
+        action: Action,
+        runs: Vec<Run>,
+        deferred: Option<&Vec<usize>>,
+    ) -> Result<(), Error> {
+        let start = self.rows();
+        for Run { table, rows } in runs {
+            self.push(tables, engine, action, table, rows)?;
+        }
+        if let Some(tables) = deferred {
+            self.deferred.push(Inseparable {
+                rows: start..self.rows(),
+                tables: tables.clone(),
+            });
+        }
+        Ok(())
     }
 
     fn push(
@@ -343,8 +378,99 @@ impl Plan {
 
     /// Returns whether the database has to be told to check constraints at COMMIT, those that were
     /// declared `DEFERRABLE`: before the first chunk.
-    pub const fn defers(&self) -> bool {
-        self.defers
+    pub fn defers(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
+    /// Returns the part of the plan that sends these rows, counted in the order of sending.
+    pub(crate) fn part(&self, rows: Range<usize>) -> Self {
+        let mut part = Self {
+            tables: self.tables.clone(),
+            ..Self::default()
+        };
+        let mut before = 0;
+        for stretch in &self.stretches {
+            let cut = |at: usize| at.saturating_sub(before).min(stretch.rows.len());
+            let (start, end) = (cut(rows.start), cut(rows.end));
+            before += stretch.rows.len();
+            if start < end {
+                let position = part.len();
+                part.stretches.push(Stretch {
+                    rows: stretch.rows.start + start..stretch.rows.start + end,
+                    position,
+                    number: stretch.number + start / stretch.rows_per_chunk,
+                    ..stretch.clone()
+                });
+            }
+        }
+        let deferred = self.deferred.iter().cloned();
+        let deferred = deferred.filter(|it| it.rows.start < rows.end && it.rows.end > rows.start);
+        part.deferred = deferred.collect();
+        part
+    }
+
+    /// Returns the rows that have to go in one transaction, each list by itself.
+    pub(crate) fn deferred(&self) -> &[Inseparable] {
+        &self.deferred
+    }
+
+    /// Returns the rows that would no longer go in one transaction if one ended before this row.
+    pub(crate) fn inseparable(&self, row: usize) -> Option<&Inseparable> {
+        let deferred = &mut self.deferred.iter();
+        deferred.find(|it| it.rows.start < row && row < it.rows.end)
+    }
+
+    /// Returns the end of the last whole statement among these rows; the end of the rows if there is none.
+    pub(crate) fn statement_end(&self, start: usize, end: usize) -> usize {
+        let mut before = 0;
+        for stretch in &self.stretches {
+            if end < before + stretch.rows.len() {
+                let end_of_whole = end - (end - before) % stretch.rows_per_chunk;
+                return if end_of_whole > start {
+                    end_of_whole
+                } else {
+                    end
+                };
+            }
+            before += stretch.rows.len();
+        }
+        end
+    }
+
+    /// Returns a hash of what is done with how many rows of which tables, in which order: two plans of the same rows with
+    /// the same outline send them in the same order.
+    pub(crate) fn outline(&self, tables: &[Table]) -> u64 {
+        let mut hasher = SipHasher24::new();
+        let mut last = None;
+        let mut rows = 0;
+        let mut write = |of: Option<(Action, usize)>, rows: usize| {
+            let Some((action, table)) = of else { return };
+            let table = &tables[table];
+            let parent = |parent: usize| table.parents[parent].column();
+            let (what, of) = match action {
+                Action::Insert => ("insert", ""),
+                Action::FixUp { parent: it } => ("fix up", parent(it)),
+                Action::Upsert { .. } => ("upsert", ""),
+                Action::Update => ("update", ""),
+                Action::UpdateColumns { .. } => ("update columns", ""),
+                Action::Unlink { parent: it } => ("unlink", parent(it)),
+                Action::Delete => ("delete", ""),
+            };
+            let schema = table.schema.unwrap_or_default();
+            let line = format!("{what} {of} {schema} {} {rows}\n", table.name);
+            hasher.write(line.as_bytes());
+        };
+        // Rows of one action and table that follow each other count as one, in whatever stretches they are.
+        for stretch in &self.stretches {
+            let of = Some((stretch.action, stretch.table));
+            if of != last {
+                write(last, rows);
+                (last, rows) = (of, 0);
+            }
+            rows += stretch.rows.len();
+        }
+        write(last, rows);
+        hasher.finish()
     }
 
     /// Returns whether nothing but new rows is written, so that any one of their keys tells whether

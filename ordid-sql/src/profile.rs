@@ -46,6 +46,11 @@ pub struct EngineProfile {
     /// How large a message to the server may be. A row that has more bytes than [`max_bytes`](Self::max_bytes) is held
     /// against it before it is sent, where the library tells its size.
     pub max_message: MessageLimit,
+    /// The most rows that a transaction may change, its marker row included; `None` without such a limit. A flush with
+    /// more has to go [in chunks](crate::ChunkLimits).
+    pub max_transaction_rows: Option<usize>,
+    /// The most bytes that the rows of a transaction may have, likewise. Only a flush in chunks looks at it.
+    pub max_transaction_bytes: Option<usize>,
     /// Whether the command beside `INSERT` that takes rows in bulk may be used: `COPY`, `INSERT BULK`.
     pub bulk: bool,
     /// The statement that opens a transaction which will write, where the library's own is not it. Diesel,
@@ -271,6 +276,8 @@ impl EngineProfile {
             max_parameters: D::MAX_PARAMETERS,
             max_bytes: 1 << 20,
             max_message: MessageLimit::None,
+            max_transaction_rows: None,
+            max_transaction_bytes: None,
             bulk: false,
             temporary_tables: true,
             prepares: true,

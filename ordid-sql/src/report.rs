@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Action, Chunk, NotBulk, Plan, Upserted};
+use crate::{Action, Chunk, NotBulk, Plan, Table, Upserted};
 use ordid_core::{
     entity::{KeyOf, OrderedKey},
     key::KeyBytes,
@@ -100,6 +100,33 @@ impl Flushed {
     }
 }
 
+impl Flushed {
+    /// Adds what a later chunk of the same unit of work wrote. The time is that of the whole flush, and not added.
+    pub(crate) fn add(&mut self, later: Self) {
+        for table in later.tables {
+            match self.tables.iter_mut().find(|it| it.table == table.table) {
+                Some(before) => before.add(table),
+                None => self.tables.push(table),
+            }
+        }
+        self.retries += later.retries;
+        self.upserted.extend(later.upserted);
+    }
+}
+
+impl FlushedTable {
+    fn add(&mut self, later: Self) {
+        self.rows += later.rows;
+        self.updated += later.updated;
+        self.deleted += later.deleted;
+        self.left_alone += later.left_alone;
+        self.bulk += later.bulk;
+        self.not_bulk = self.not_bulk.or(later.not_bulk);
+        self.statements += later.statements;
+        self.elapsed += later.elapsed;
+    }
+}
+
 /// Counts what an attempt sends. For adapters.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
@@ -108,6 +135,8 @@ pub struct Tally {
     /// Which table each of the tables counted is.
     tables: Vec<usize>,
     done: usize,
+    /// The rows that were sent before.
+    before: usize,
     total: usize,
     started: Instant,
 }
@@ -119,9 +148,28 @@ impl Tally {
             flushed: Flushed::default(),
             tables: Vec::new(),
             done: 0,
+            before: 0,
             total: plan.rows(),
             started: Instant::now(),
         }
+    }
+
+    /// Returns what a plan's execution has written if it was committed. Nobody has seen what became of upserts.
+    pub(crate) fn of_all(plan: &Plan, tables: &[Table]) -> Flushed {
+        let mut tally = Self::new(plan);
+        for chunk in plan.chunks() {
+            let name = tables[chunk.table].name();
+            tally.count(name, &chunk, chunk.rows.len(), 0, Duration::ZERO);
+        }
+        for table in &mut tally.flushed.tables {
+            table.statements = 0;
+        }
+        tally.flushed
+    }
+
+    /// Says that so many rows of so many were sent before, by other transactions.
+    pub(crate) fn goes_on(&mut self, before: usize, total: usize) {
+        (self.done, self.before, self.total) = (before, before, total);
     }
 
     /// Forgets what was sent: an attempt begins.
@@ -129,7 +177,7 @@ impl Tally {
         self.flushed.tables.clear();
         self.flushed.upserted.clear();
         self.tables.clear();
-        self.done = 0;
+        self.done = self.before;
     }
 
     /// Counts a statement, or a bulk command, with rows of this chunk and those before it; `bulk` of

@@ -15,8 +15,8 @@ use ordid_core::{
 };
 
 use crate::{
-    EngineProfile, FlushError, FlushPlan, Flushed, Generators, Markers, OnConflict, Progress,
-    Retry, Row, Sharding, Work, spi::RowBinder, work::Register,
+    ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, Generators, Markers, OnConflict,
+    Progress, Retry, Row, Sharding, Work, spi::RowBinder, work::Register,
 };
 
 /// A library's unit of work, which wraps a [`Work`].
@@ -98,6 +98,11 @@ impl<W: WrapsWork> Sharded<W> {
     /// Says in which flushes each shard writes a marker row.
     pub fn set_markers(&mut self, markers: Markers) {
         self.each(|work| work.set_markers(markers));
+    }
+
+    /// Lets the flush of each shard write the rows by several transactions.
+    pub fn set_limits(&mut self, limits: ChunkLimits) {
+        self.each(|work| work.set_limits(limits));
     }
 
     /// Takes a profile in the place of the library's own, for all shards.

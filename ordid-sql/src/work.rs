@@ -9,9 +9,10 @@ use ordid_core::{
 };
 
 use crate::{
-    Attempt, EngineProfile, FlushPlan, Generators, Markers, Marks, OnConflict, Outcome,
-    PendingRows, Progress, Registration, Retry, Row, RowSink, UnresolvedCommit,
+    Attempt, ChunkLimits, EngineProfile, FlushPlan, Generators, Markers, Marks, OnConflict,
+    Outcome, PendingRows, Progress, Registration, Retry, Row, RowSink, UnresolvedCommit,
     executor::{OF_PROCESS, ProtectedTables, statements_of},
+    in_chunks::{ChunkedFlush, PlanChunk},
     spi::RowBinder,
     text::Writer,
 };
@@ -32,6 +33,10 @@ pub struct Work<B: RowSink> {
     pub(crate) unresolved: Option<UnresolvedCommit>,
     pub(crate) keeper: Keeper<B>,
     pub(crate) engine: Option<EngineProfile>,
+    /// How much a transaction holds, of a unit of work that goes by several.
+    pub(crate) limits: Option<ChunkLimits>,
+    /// How far it is.
+    pub(crate) chunked: Option<ChunkedFlush>,
     /// The tables that are known to be protected.
     pub(crate) protected: &'static ProtectedTables,
 }
@@ -64,6 +69,11 @@ impl<B: RowBinder> Work<B> {
     #[doc(hidden)]
     pub fn forget_tables(&mut self) {
         self.protected = Box::leak(Box::default());
+    }
+
+    /// Lets a flush write the rows by several transactions.
+    pub fn set_limits(&mut self, limits: ChunkLimits) {
+        self.limits = Some(limits);
     }
 
     /// Takes a profile in the place of the library's own.
@@ -234,7 +244,7 @@ impl<B: RowBinder> Work<B> {
         self.rows_mut::<E>(register).reserve(additional);
     }
 
-    fn rows_mut<E: Row<B>>(&mut self, register: Register<B, E>) -> &mut Vec<E> {
+    pub(crate) fn rows_mut<E: Row<B>>(&mut self, register: Register<B, E>) -> &mut Vec<E> {
         self.changed();
         self.rows.rows_mut_as(register)
     }
@@ -242,6 +252,9 @@ impl<B: RowBinder> Work<B> {
     fn changed(&mut self) {
         if let Some(unresolved) = &mut self.unresolved {
             unresolved.has_changed = true;
+        }
+        if let Some(chunked) = &mut self.chunked {
+            chunked.has_changed = true;
         }
     }
 
@@ -270,6 +283,7 @@ impl<B: RowBinder> Work<B> {
     /// Forgets all entities.
     pub fn clear(&mut self) {
         self.unresolved = None;
+        self.chunked = None;
         self.keeper.released();
         self.rows.clear();
     }
@@ -319,10 +333,12 @@ impl<B: RowBinder> Work<B> {
     /// As [`Journaled::resume`](crate::Journaled::resume).
     #[cfg(feature = "journal")]
     pub fn resume(&mut self) -> Result<usize, Error> {
-        match &mut self.keeper.journaled {
-            Some(journaled) => journaled.resume(&mut self.rows),
-            None => Ok(0),
-        }
+        let Some(journaled) = &mut self.keeper.journaled else {
+            return Ok(0);
+        };
+        let rows = journaled.resume(&mut self.rows)?;
+        self.chunked = journaled.chunk_under_way();
+        Ok(rows)
     }
 
     /// Forgets all entities, and what the journal has.
@@ -352,6 +368,8 @@ impl<B: RowSink> Default for Work<B> {
             unresolved: None,
             keeper: Keeper::default(),
             engine: None,
+            limits: None,
+            chunked: None,
             protected: &OF_PROCESS,
         }
     }
@@ -400,6 +418,26 @@ impl<B: RowBinder> Keeper<B> {
         attempt.transpose()
     }
 
+    /// Makes the rows durable, and that this chunk of them is sent.
+    pub(crate) fn begin_chunk(
+        &mut self,
+        rows: &PendingRows<B>,
+        chunk: &PlanChunk,
+    ) -> Result<Option<Attempt>, Error> {
+        let attempt = self
+            .journaled
+            .as_mut()
+            .map(|it| it.begin_chunk(rows, chunk));
+        attempt.transpose()
+    }
+
+    /// Says how a chunk ended.
+    pub(crate) fn ended_chunk(&mut self, outcome: Outcome) {
+        if let Some(journaled) = &mut self.journaled {
+            journaled.ended_chunk(outcome);
+        }
+    }
+
     /// Records durably whether the attempt writes a marker row, if this was not known when the attempt began.
     pub(crate) fn decided(&mut self, marks: bool) -> Result<(), Error> {
         match &mut self.journaled {
@@ -442,6 +480,16 @@ impl<B: RowBinder> Keeper<B> {
     pub(crate) fn begin(&mut self, _: &PendingRows<B>, _: Marks) -> Result<Option<Attempt>, Error> {
         Ok(None)
     }
+
+    pub(crate) fn begin_chunk(
+        &mut self,
+        _: &PendingRows<B>,
+        _: &PlanChunk,
+    ) -> Result<Option<Attempt>, Error> {
+        Ok(None)
+    }
+
+    pub(crate) fn ended_chunk(&mut self, _: Outcome) {}
 
     pub(crate) fn decided(&mut self, _: bool) -> Result<(), Error> {
         Ok(())

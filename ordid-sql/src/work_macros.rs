@@ -100,6 +100,34 @@ macro_rules! work_settings {
                 self
             }
 
+            /// Lets a flush write the rows by several transactions, one after the other, for a unit of work that is too
+            /// large for one: some engines limit the rows or the bytes of a transaction, and on others a large one holds
+            /// locks and lets replicas fall behind.
+            ///
+            /// **Each chunk is written exactly once; the whole is not all or nothing.** Chunks have the order of a flush:
+            /// parents first, then updates, then deletes with children first. Others see the chunks that are committed
+            /// while the rest is on its way.
+            ///
+            /// Each chunk writes a marker row to the table that [`flushes_table`](crate::flushes_table) declares, and is
+            /// retried as a flush is. If one fails for good, those before it stay committed, the error tells their number
+            /// ([`committed_chunks`](crate::Error::committed_chunks)), and flushing again goes on with the one that failed.
+            /// Do not add rows in between. A unit of work with a journal goes on after its process was killed, too:
+            /// `resume` brings back the rows, and `flush` sends only those chunks that are not committed, also with other
+            /// limits.
+            ///
+            /// A row of a circle that is inserted with NULL and completed by an update, or whose foreign key is set to NULL
+            /// before it is deleted, may have this NULL until a later chunk. Rows of a circle that the database checks at
+            /// COMMIT go in one chunk, or are refused if it does not take them.
+            ///
+            /// A `flush_in` writes all rows in your transaction, whatever the limits are. A marker row older than a day may
+            /// be removed: if a flush takes longer and then loses the answer to a COMMIT, it cannot find out what became of
+            /// that chunk.
+            #[must_use]
+            pub fn in_chunks(mut self, limits: $crate::ChunkLimits) -> Self {
+                self.0.set_limits(limits);
+                self
+            }
+
             /// Gives the profile of the engine, in the place of the library's own: where a pooler or a proxy
             /// hides what is behind it, or for an engine that speaks another's protocol.
             #[must_use]
@@ -536,6 +564,13 @@ macro_rules! sharded_unit_of_work {
             #[must_use]
             pub fn with_retry(mut self, retry: $crate::Retry) -> Self {
                 self.0.set_retry(retry);
+                self
+            }
+
+            /// Lets the flush of each shard write its rows by several transactions: as [`UnitOfWork::in_chunks`].
+            #[must_use]
+            pub fn in_chunks(mut self, limits: $crate::ChunkLimits) -> Self {
+                self.0.set_limits(limits);
                 self
             }
 

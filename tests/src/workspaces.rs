@@ -27,8 +27,10 @@ pub fn cargo(subcommand: &str, name: &str) -> (String, PathBuf) {
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target)
-        // A flag of the build around this one may not suit the package, such as a program without `std`.
+        // What the build around this one says may not suit the package, such as a program without `std`, which is known
+        // by the paths in its debug information.
         .env_remove("CARGO_BUILD_TARGET")
+        .env_remove("CARGO_PROFILE_DEV_DEBUG")
         .output()
         .unwrap();
     let [out, err] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());

@@ -1,3 +1,4 @@
+mod chunks;
 mod library;
 mod limits;
 mod lost_commits;

@@ -11,6 +11,14 @@ use crate::{Action, classify::mysql, flush_run::MarkedFor};
 impl<D: fmt::Display> fmt::Display for FlushError<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner { kind, source, .. } = &*self.0;
+        if let Some((chunks, flushed)) = &self.0.chunks {
+            let rows = flushed.rows() + flushed.updated() + flushed.deleted();
+            write!(
+                f,
+                "{chunks} chunks of the flush are committed ({rows} rows), and flushing again goes on behind them; of the \
+                 next one: "
+            )?;
+        }
         if self.0.is_unknown {
             f.write_str(
                 "the answer to COMMIT was lost, so either all rows are written or none is; ",
@@ -187,7 +195,7 @@ fn fmt_record(
 ) -> fmt::Result {
     f.write_str("cannot record the flush, nothing was written: ")?;
     let needed_by = match marked_for {
-        None => "updates, upserts, deletes and `with_record` need".to_owned(),
+        None => "updates, upserts, deletes, `in_chunks` and `with_record` need".to_owned(),
         Some(MarkedFor::RowsTakenTwice(table) | MarkedFor::SharedKeys(table)) => {
             format!("the rows of {table} need")
         }

@@ -237,7 +237,7 @@ fn a_flush_with_a_journal_uses_its_attempt_id() {
     };
     let run = inserts(RETRY, None).with_attempt(&attempt);
     assert_eq!(run.id(), attempt.id);
-    let earlier = UnresolvedCommit::of_earlier_run(&attempt, &[]);
+    let earlier = UnresolvedCommit::of_earlier_run(&attempt, &Plan::default(), &[]);
     let later = Attempt {
         id: Uuid::generate(),
         in_doubt: true,

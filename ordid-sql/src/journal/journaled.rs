@@ -7,6 +7,7 @@ use serde_core::{Serialize, de::DeserializeOwned};
 use super::{
     super::{
         ColumnSet, Columns, Outcome, PendingRows, Registration, Row, RowSink, Table, Upsert,
+        in_chunks::{ChunkedFlush, PlanChunk},
         list::{TypeOf, key_of_raw},
     },
     Attempt, ColumnValues, Journal, Marks,
@@ -85,6 +86,8 @@ struct Held {
     in_doubt: bool,
     /// Whether an attempt in doubt wrote a marker row.
     is_marked: bool,
+    /// The chunk that was begun last, of a unit of work that is written in chunks.
+    chunk: Option<PlanChunk>,
 }
 
 impl<S: RowSink + 'static> Journaled<S> {
@@ -150,11 +153,75 @@ impl<S: RowSink + 'static> Journaled<S> {
                 is_marked: false,
             });
         }
+        let held = self.hold(pending_rows)?;
+        if let Some(chunk) = &held.chunk {
+            return Err(Error::journal(format!(
+                "{} rows of the unit of work are committed in chunks: flush `in_chunks` to write the others",
+                chunk.rows.start
+            )));
+        }
+        let attempt = held.attempt();
+        let record = match marks {
+            // This attempt writes a marker row if the first one did.
+            _ if held.in_doubt => ATTEMPT,
+            Marks::No => ATTEMPT,
+            Marks::Yes => MARKED,
+            Marks::NotKnownYet => ASKING,
+        };
+        self.begins(record)?;
+        Ok(attempt)
+    }
+
+    /// Does the same as [`begin`](Self::begin) for a chunk of the rows, which writes a marker row. Those before it are
+    /// committed. The attempt is in doubt if this chunk may be in the database already.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`begin`](Self::begin).
+    pub(crate) fn begin_chunk(
+        &mut self,
+        pending_rows: &PendingRows<S>,
+        chunk: &PlanChunk,
+    ) -> Result<Attempt, Error> {
+        let held = self.hold(pending_rows)?;
+        if held.in_doubt && held.chunk.is_none() {
+            return Err(Error::journal(
+                "the unit of work may be in the database already, as a whole: flush it without `in_chunks`, to find out",
+            ));
+        }
+        let attempt = held.attempt();
+        self.journal.append(&record::chunk_record(chunk))?;
+        self.journal.sync()?;
+        if let Some(held) = &mut self.held {
+            (held.in_doubt, held.is_marked) = (true, true);
+            held.chunk = Some(chunk.clone());
+        }
+        Ok(attempt)
+    }
+
+    /// Says how a chunk ended. The record of the next chunk will say that this one is committed.
+    pub(crate) fn ended_chunk(&mut self, outcome: Outcome) {
+        match (outcome, &mut self.held) {
+            (Outcome::Committed, Some(held)) => held.in_doubt = false,
+            (Outcome::Nothing, _) => self.ended(outcome),
+            _ => {}
+        }
+    }
+
+    /// Returns how far an earlier run was with a unit of work that it wrote in chunks.
+    pub(crate) fn chunk_under_way(&self) -> Option<ChunkedFlush> {
+        let held = self.held.as_ref()?;
+        let chunk = held.chunk.as_ref()?;
+        Some(ChunkedFlush::resumed(held.id, chunk))
+    }
+
+    /// Writes the rows to the journal unless they are there.
+    fn hold(&mut self, pending_rows: &PendingRows<S>) -> Result<&Held, Error> {
         self.forget_committed()?;
         let rows = numbers(pending_rows);
-        let mut held = match self.held.take() {
+        let held = match self.held.take() {
             Some(held) if held.rows == rows => held,
-            Some(held) if held.in_doubt => {
+            Some(held) if held.in_doubt || held.chunk.is_some() => {
                 self.held = Some(held);
                 return Err(Error::journal(
                     "the unit of work may be in the database already, but for the rows that were \
@@ -174,24 +241,22 @@ impl<S: RowSink + 'static> Journaled<S> {
                     rows,
                     in_doubt: false,
                     is_marked: false,
+                    chunk: None,
                 }
             }
         };
-        let attempt = Attempt {
-            id: held.id,
-            in_doubt: held.in_doubt,
-            is_marked: held.is_marked,
-        };
-        let record = match marks {
-            // This attempt writes a marker row if the first one did.
-            _ if held.in_doubt => ATTEMPT,
-            Marks::No => ATTEMPT,
-            Marks::Yes => MARKED,
-            Marks::NotKnownYet => ASKING,
-        };
-        let begun = held.begins(&mut *self.journal, record);
-        self.held = Some(held);
-        begun.map(|()| attempt)
+        Ok(self.held.insert(held))
+    }
+
+    /// Records durably that an attempt begins.
+    fn begins(&mut self, record: [u8; 1]) -> Result<(), Error> {
+        self.journal.append(&record)?;
+        self.journal.sync()?;
+        if let Some(held) = &mut self.held {
+            held.in_doubt |= record != ASKING;
+            held.is_marked |= record == MARKED;
+        }
+        Ok(())
     }
 
     /// Records whether the attempt writes a marker row. When this returns, the record is durable, and rows may be sent.
@@ -200,9 +265,8 @@ impl<S: RowSink + 'static> Journaled<S> {
     ///
     /// Returns an error if the journal cannot be written; then nothing may be sent.
     pub fn decided(&mut self, marks: bool) -> Result<(), Error> {
-        let record = if marks { MARKED } else { ATTEMPT };
-        match &mut self.held {
-            Some(held) => held.begins(&mut *self.journal, record),
+        match self.held {
+            Some(_) => self.begins(if marks { MARKED } else { ATTEMPT }),
             None => Ok(()),
         }
     }
@@ -225,6 +289,7 @@ impl<S: RowSink + 'static> Journaled<S> {
             }
             Outcome::Nothing => {
                 (held.in_doubt, held.is_marked) = (false, false);
+                held.chunk = held.chunk.take().filter(PlanChunk::is_later);
                 // This record is not made durable. If it is lost, the next run probes once too often.
                 let _ = self.journal.append(&SETTLED);
             }
@@ -267,6 +332,7 @@ impl<S: RowSink + 'static> Journaled<S> {
             rows: numbers(pending_rows),
             in_doubt: pending.in_doubt,
             is_marked: pending.is_marked,
+            chunk: pending.chunk,
         });
         Ok(pending_rows.len())
     }
@@ -424,16 +490,16 @@ struct Pending {
     end: usize,
     in_doubt: bool,
     is_marked: bool,
+    chunk: Option<PlanChunk>,
 }
 
 impl Held {
-    /// Records durably that an attempt begins.
-    fn begins(&mut self, journal: &mut dyn Journal, record: [u8; 1]) -> Result<(), Error> {
-        journal.append(&record)?;
-        journal.sync()?;
-        self.in_doubt |= record != ASKING;
-        self.is_marked |= record == MARKED;
-        Ok(())
+    fn attempt(&self) -> Attempt {
+        Attempt {
+            id: self.id,
+            in_doubt: self.in_doubt,
+            is_marked: self.is_marked,
+        }
     }
 }
 
@@ -445,7 +511,7 @@ fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
         match Record::parse(record)? {
             Record::Unit(unit) => written = Some((unit, number)),
             Record::Rows(..) => {}
-            begun @ (Record::Attempt | Record::Asking | Record::Marked) => {
+            begun @ (Record::Attempt | Record::Asking | Record::Marked | Record::Chunk(_)) => {
                 if let Some((unit, first)) = written.take() {
                     pending = Some(Pending {
                         unit,
@@ -453,16 +519,21 @@ fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
                         end: number,
                         in_doubt: false,
                         is_marked: false,
+                        chunk: None,
                     });
                 }
                 if let Some(pending) = &mut pending {
                     pending.in_doubt |= begun != Record::Asking;
-                    pending.is_marked |= begun == Record::Marked;
+                    pending.is_marked |= matches!(begun, Record::Marked | Record::Chunk(_));
+                    if let Record::Chunk(chunk) = begun {
+                        pending.chunk = Some(chunk);
+                    }
                 }
             }
             Record::Settled => {
                 if let Some(pending) = &mut pending {
                     (pending.in_doubt, pending.is_marked) = (false, false);
+                    pending.chunk = pending.chunk.take().filter(PlanChunk::is_later);
                 }
             }
         }

@@ -7,9 +7,11 @@
 //! 4  settled   from here on they are known not to be, until the next attempt
 //! 5  asking    an attempt that has sent nothing yet: a record 3 or 6 follows before it sends rows
 //! 6  marked    the same as 3, for an attempt that also writes a marker row
+//! 7  chunk     number: u64 | start: u64 | end: u64 | outline: u64
+//!              the same as 6, for the rows from `start` to `end` of the plan: those before are committed
 //! ```
 //!
-//! A unit of work is one unit record, its rows in records of about 64 KiB, and at least one attempt (3, 5 or 6). It is
+//! A unit of work is one unit record, its rows in records of about 64 KiB, and at least one attempt (3, 5, 6 or 7). It is
 //! pending from the first attempt on. A unit without an attempt was not sent and is ignored. A second unit replaces the
 //! first. Lists are 0 for the rows to insert, 1 to update, 2 to delete, 3 to update in some columns, 4 to upsert.
 //!
@@ -23,7 +25,7 @@
 
 use serde_core::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::super::Table;
+use super::super::{Table, in_chunks::PlanChunk};
 use ordid_core::{Error, key::KeyBytes};
 
 /// The form described above.
@@ -35,6 +37,7 @@ pub(super) const ATTEMPT: [u8; 1] = [3];
 pub(super) const SETTLED: [u8; 1] = [4];
 pub(super) const ASKING: [u8; 1] = [5];
 pub(super) const MARKED: [u8; 1] = [6];
+const CHUNK: u8 = 7;
 
 /// A record of rows that has this many bytes takes no further row.
 const FULL: usize = 64 * 1024;
@@ -169,6 +172,36 @@ pub(super) enum Record<'a> {
     Settled,
     Asking,
     Marked,
+    Chunk(PlanChunk),
+}
+
+/// Writes the record of an attempt to send a chunk.
+pub(super) fn chunk_record(chunk: &PlanChunk) -> Vec<u8> {
+    let number = |it: usize| u64::try_from(it).expect("a number of rows has at most 64 bits");
+    let PlanChunk { rows, .. } = chunk;
+    let numbers = [
+        chunk.number,
+        number(rows.start),
+        number(rows.end),
+        chunk.outline,
+    ];
+    let mut record = vec![CHUNK];
+    record.extend(numbers.iter().flat_map(|it| it.to_le_bytes()));
+    record
+}
+
+fn parse_chunk(bytes: &[u8]) -> Option<PlanChunk> {
+    let (numbers, rest) = bytes.as_chunks();
+    let [number, start, end, outline] = numbers else {
+        return None;
+    };
+    let row = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).ok();
+    let rows = row(start)?..row(end)?;
+    (rest.is_empty() && !rows.is_empty()).then(|| PlanChunk {
+        number: u64::from_le_bytes(*number),
+        rows,
+        outline: u64::from_le_bytes(*outline),
+    })
 }
 
 impl<'a> Record<'a> {
@@ -181,6 +214,7 @@ impl<'a> Record<'a> {
                 let list = List::ALL.into_iter().find(|it| *it as u8 == *list)?;
                 Some(Self::Rows(table, list, Rows(rows)))
             }),
+            [CHUNK, chunk @ ..] => parse_chunk(chunk).map(Self::Chunk),
             _ if record == ATTEMPT => Some(Self::Attempt),
             _ if record == SETTLED => Some(Self::Settled),
             _ if record == ASKING => Some(Self::Asking),

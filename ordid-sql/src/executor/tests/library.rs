@@ -448,6 +448,11 @@ impl Server {
         self.state().blocks = true;
     }
 
+    /// Forgets the transaction that is open.
+    pub(super) fn lose_connection(&self) {
+        self.state().open = false;
+    }
+
     /// Returns what was asked since the last time.
     pub(super) fn log(&self) -> Vec<String> {
         std::mem::take(&mut self.state().log)

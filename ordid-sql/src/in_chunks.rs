@@ -1,0 +1,385 @@
+//! A unit of work that is too large for one transaction, in several.
+//!
+//! ```text
+//! the plan, row by row in the order of sending
+//! |-- chunk 0 --|-- chunk 1 --|-- chunk 2 --|--
+//!   marker row    marker row    marker row       each in the transaction of its chunk
+//!   id + 0        id + 1        id + 2           id: that of the unit of work
+//! ```
+//!
+//! A chunk begins only after the one before it is known to be committed. So one number says what is written: the rows
+//! before the chunk that is under way. Only this chunk can be in doubt, and its marker row tells what became of it. A
+//! journal has the chunk's number and its rows before the first of them is sent.
+
+use std::{ops::Range, time::Duration};
+
+use ordid_core::{Error, uuid::Uuid};
+
+use crate::{
+    Action, EngineProfile, FlushError, Flushed, PendingRows, Plan, Table, Tally, UpsertStep,
+    plan::Inseparable, spi::RowBinder,
+};
+
+/// How much one transaction of a flush in chunks may hold, and how long the flush waits between two of them.
+///
+/// The engine's own limits ([`EngineProfile::max_transaction_rows`],
+/// [`max_transaction_bytes`](EngineProfile::max_transaction_bytes)) hold as well.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use ordid_sql::ChunkLimits;
+///
+/// let limits = ChunkLimits::rows(5_000).with_bytes(8 << 20).with_pause(Duration::from_millis(50));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkLimits {
+    rows: usize,
+    bytes: usize,
+    pause: Duration,
+}
+
+impl ChunkLimits {
+    /// No limits but the engine's own.
+    pub const OF_ENGINE: Self = Self::rows(usize::MAX);
+
+    /// At most so many rows. The marker row of the chunk comes on top. A row that is inserted with NULL and completed by
+    /// an update counts twice, as does one whose foreign key is set to NULL before it is deleted. 0 counts as 1.
+    pub const fn rows(rows: usize) -> Self {
+        Self {
+            rows: if rows == 0 { 1 } else { rows },
+            bytes: usize::MAX,
+            pause: Duration::ZERO,
+        }
+    }
+
+    /// At most so many bytes of values, where the library tells how large they are: SQLx, SeaORM and Diesel do. The other
+    /// libraries take any number. A row that is larger goes alone. It costs time, as each row is encoded once more to be
+    /// measured.
+    #[must_use]
+    pub const fn with_bytes(mut self, bytes: usize) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// Waits so long between two chunks, without a connection of the pool, so that others get their turn and replicas
+    /// come along.
+    #[must_use]
+    pub const fn with_pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    pub(crate) const fn pause(self) -> Duration {
+        self.pause
+    }
+
+    /// Returns the stricter of these limits and those of the engine.
+    pub(crate) fn on(self, engine: &EngineProfile) -> Self {
+        Self {
+            rows: self.rows.min(rows_of_transaction(engine)),
+            bytes: self
+                .bytes
+                .min(engine.max_transaction_bytes.unwrap_or(usize::MAX)),
+            ..self
+        }
+    }
+}
+
+/// How many rows a transaction takes beside its marker row.
+fn rows_of_transaction(engine: &EngineProfile) -> usize {
+    match engine.max_transaction_rows {
+        Some(rows) => rows.saturating_sub(1).max(1),
+        None => usize::MAX,
+    }
+}
+
+/// Refuses rows of which an engine takes no so many in one transaction.
+///
+/// # Errors
+///
+/// If they have to go in chunks.
+pub(crate) fn check_transaction(plan: &Plan, engine: &EngineProfile) -> Result<(), Error> {
+    let most = rows_of_transaction(engine);
+    match plan.rows() > most {
+        true => Err(Error::plan(format!(
+            "the flush would send {} rows in one transaction, and {} takes {most} beside a marker row: flush `in_chunks`, \
+             each of which is written exactly once, but not all or none",
+            plan.rows(),
+            engine.name
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// A chunk of a unit of work: rows of its plan, counted in the order of sending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PlanChunk {
+    /// Which one, from 0.
+    pub(crate) number: u64,
+    pub(crate) rows: Range<usize>,
+    /// The [outline](Plan::outline) of the plan.
+    pub(crate) outline: u64,
+}
+
+impl PlanChunk {
+    /// Returns whether there are rows before it, which are committed.
+    #[cfg(feature = "journal")]
+    pub(crate) const fn is_later(&self) -> bool {
+        self.rows.start > 0
+    }
+}
+
+/// How far a unit of work is that is written in chunks.
+#[derive(Debug, Clone)]
+pub(crate) struct ChunkedFlush {
+    /// The id of the unit of work.
+    pub(crate) id: Uuid,
+    /// The number of the next chunk.
+    number: u64,
+    /// The rows that are committed.
+    done: usize,
+    /// The outline of the plan that they belong to.
+    outline: u64,
+    /// The chunk that was begun last, if it is not known that nothing of it is written.
+    begun: Option<Range<usize>>,
+    /// What they have written.
+    flushed: Flushed,
+    /// Whether the unit of work has changed since it was begun.
+    pub(crate) has_changed: bool,
+}
+
+impl ChunkedFlush {
+    pub(crate) fn new(outline: u64) -> Self {
+        Self::of(crate::flush_run::new_id(), 0, outline, 0..0)
+    }
+
+    fn of(id: Uuid, number: u64, outline: u64, begun: Range<usize>) -> Self {
+        Self {
+            id,
+            number,
+            done: begun.start,
+            outline,
+            begun: (!begun.is_empty()).then_some(begun),
+            flushed: Flushed::default(),
+            has_changed: false,
+        }
+    }
+
+    #[cfg(feature = "journal")]
+    /// Goes on where an earlier run of the program was, in the chunk that it had begun.
+    pub(crate) fn resumed(id: Uuid, chunk: &PlanChunk) -> Self {
+        Self::of(id, chunk.number, chunk.outline, chunk.rows.clone())
+    }
+
+    /// Returns whether chunks are committed, or may be: if it is not known what became of a COMMIT.
+    pub(crate) const fn is_under_way(&self, is_unresolved: bool) -> bool {
+        self.done > 0 || is_unresolved
+    }
+
+    /// Refuses a plan in which the rows that are committed are not the first ones.
+    ///
+    /// # Errors
+    ///
+    /// If rows were added since, or another version of the program plans them in another order.
+    pub(crate) fn check(&self, outline: u64) -> Result<(), Error> {
+        if !self.has_changed && self.outline == outline {
+            return Ok(());
+        }
+        Err(Error::plan(format!(
+            "{} rows of the unit of work are committed in chunks, and it {}: the others cannot be told from them; look in \
+             the database for what is missing, `clear` the unit of work, and add that",
+            self.done,
+            match self.has_changed {
+                true => "has changed since",
+                false =>
+                    "is in another order than when it was begun, perhaps by another version of the program",
+            }
+        )))
+    }
+
+    /// Begins the next chunk, or the one that was begun, again; `None` if all are committed.
+    ///
+    /// # Errors
+    ///
+    /// If rows that need one transaction are more than one chunk takes.
+    pub(crate) fn next<B: RowBinder>(
+        &mut self,
+        plan: &Plan,
+        rows: &PendingRows<B>,
+        limits: ChunkLimits,
+    ) -> Result<Option<PlanChunk>, Error> {
+        if self.done > 0 && self.flushed.tables.is_empty() {
+            // An earlier run wrote them.
+            self.flushed = Tally::of_all(&plan.part(0..self.done), &rows.tables());
+        }
+        let chunk = match self.begun.clone() {
+            Some(begun) => begun,
+            None if self.done >= plan.rows() => return Ok(None),
+            None => next_rows(plan, rows, self.done, limits)?,
+        };
+        self.begun = Some(chunk.clone());
+        Ok(Some(PlanChunk {
+            number: self.number,
+            rows: chunk,
+            outline: self.outline,
+        }))
+    }
+
+    /// Returns the key of the marker row of the chunk that was begun.
+    pub(crate) fn marker(&self) -> Uuid {
+        marker_of(self.id, self.number)
+    }
+
+    /// Says that the chunk that was begun is committed.
+    pub(crate) fn committed(&mut self, flushed: Flushed) {
+        if let Some(chunk) = self.begun.take() {
+            self.done = chunk.end;
+            self.number += 1;
+            self.flushed.add(flushed);
+        }
+    }
+
+    /// Says that nothing of the chunk that was begun is written.
+    pub(crate) fn failed(&mut self) {
+        self.begun = None;
+    }
+
+    /// Returns what was written.
+    pub(crate) fn into_flushed(self) -> Flushed {
+        self.flushed
+    }
+
+    /// Says in the error of the next chunk what is committed.
+    pub(crate) fn explain<D>(&self, error: FlushError<D>) -> FlushError<D> {
+        error.after_chunks(self.number, self.flushed.clone())
+    }
+}
+
+/// Returns the key of the marker row of a chunk: the key of the unit of work, with its number added to the random bits.
+///
+/// Two units of work have the same one only if their random bits are as close as they have chunks.
+fn marker_of(unit: Uuid, number: u64) -> Uuid {
+    const RANDOM: u128 = (1 << 62) - 1;
+    let bits = unit.as_u128();
+    let random = (bits & RANDOM).wrapping_add(u128::from(number)) & RANDOM;
+    Uuid::from_u128(bits & !RANDOM | random)
+}
+
+/// Returns the rows of the chunk that begins at this one.
+fn next_rows<B: RowBinder>(
+    plan: &Plan,
+    rows: &PendingRows<B>,
+    start: usize,
+    limits: ChunkLimits,
+) -> Result<Range<usize>, Error> {
+    let most = plan.rows().min(start.saturating_add(limits.rows));
+    let end = match limits.bytes {
+        usize::MAX => most,
+        bytes => end_by_bytes(plan, rows, start..most, bytes),
+    };
+    if end == plan.rows() {
+        return Ok(start..end);
+    }
+    match plan.inseparable(end) {
+        None => Ok(start..plan.statement_end(start, end)),
+        Some(together) if together.rows.start > start => Ok(start..together.rows.start),
+        Some(together) => Err(too_many(together, &rows.tables(), end - start)),
+    }
+}
+
+/// Refuses rows that need one transaction and are more than a chunk takes.
+///
+/// # Errors
+///
+/// If there are such rows. Their bytes are not looked at.
+pub(crate) fn check_circles(
+    plan: &Plan,
+    tables: &[Table],
+    limits: ChunkLimits,
+) -> Result<(), Error> {
+    let mut circles = plan.deferred().iter();
+    match circles.find(|it| it.rows.len() > limits.rows) {
+        Some(circle) => Err(too_many(circle, tables, limits.rows)),
+        None => Ok(()),
+    }
+}
+
+fn too_many(circle: &Inseparable, tables: &[Table], most: usize) -> Error {
+    let names = circle.tables.iter().map(|it| tables[*it].name());
+    Error::plan(format!(
+        "the {} rows of {} refer to each other in a circle that the database checks at COMMIT, so they need one \
+         transaction, and a chunk takes {most} of them: allow more, or declare one of the foreign keys as one that can be \
+         NULL and not as deferrable",
+        circle.rows.len(),
+        names.collect::<Vec<_>>().join(" and "),
+    ))
+}
+
+/// Returns the end of as many of these rows as have no more bytes than this, but of one row at least.
+fn end_by_bytes<B: RowBinder>(
+    plan: &Plan,
+    rows: &PendingRows<B>,
+    range: Range<usize>,
+    most: usize,
+) -> usize {
+    let (mut end, mut bytes) = (range.start, 0_usize);
+    for mut chunk in plan.part(range.clone()).chunks() {
+        if let Action::Upsert { set, .. } = chunk.action {
+            // A row that is not there is sent whole.
+            let step = UpsertStep::Insert;
+            chunk.action = Action::Upsert { set, step };
+        }
+        let columns = rows.table(chunk.table).columns_of(chunk.action).len();
+        for row in chunk.singly() {
+            let mut values = B::with_room(rows.entity(chunk.table), 1, columns);
+            values.begin_rows(chunk.action);
+            rows.write(&row, row.rows.clone(), &mut values);
+            bytes = bytes.saturating_add(values.bytes());
+            if bytes > most && end > range.start {
+                return end;
+            }
+            end += 1;
+        }
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use ordid_core::KeyType as _;
+
+    use super::*;
+
+    #[test]
+    fn the_marker_rows_of_a_unit_differ_and_have_its_time() {
+        let unit = Uuid::generate();
+        let markers: HashSet<Uuid> = (0..100_000).map(|number| marker_of(unit, number)).collect();
+        assert_eq!(markers.len(), 100_000);
+        assert_eq!(marker_of(unit, 0), unit);
+        assert!(
+            markers
+                .iter()
+                .all(|it| it.as_u128() >> 80 == unit.as_u128() >> 80)
+        );
+        let last = Uuid::from_u128(u128::MAX);
+        assert_eq!(marker_of(last, 1).as_u128(), u128::MAX << 62);
+    }
+
+    #[test]
+    fn the_stricter_limit_holds() {
+        let mut engine = EngineProfile::POSTGRES;
+        assert_eq!(ChunkLimits::rows(0).on(&engine).rows, 1);
+        assert_eq!(ChunkLimits::OF_ENGINE.on(&engine), ChunkLimits::OF_ENGINE);
+        engine.max_transaction_rows = Some(3_000);
+        engine.max_transaction_bytes = Some(10);
+        let limits = ChunkLimits::OF_ENGINE.on(&engine);
+        assert_eq!((limits.rows, limits.bytes), (2_999, 10));
+        let limits = ChunkLimits::rows(7).with_bytes(9).on(&engine);
+        assert_eq!((limits.rows, limits.bytes), (7, 9));
+    }
+}
