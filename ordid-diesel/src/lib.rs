@@ -239,8 +239,9 @@ pub use follower::{FollowError, Follower, Over};
 pub use ordid_core::storage::column;
 pub use ordid_sql::follower::{Batch, Position};
 pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
-    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
+    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
+    Upserted,
 };
 #[cfg(feature = "journal")]
 pub use ordid_sql::{Journal, JournalRow};

@@ -111,8 +111,9 @@ pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
-    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
+    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
+    Upserted,
 };
 pub use stored::{OracleColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]

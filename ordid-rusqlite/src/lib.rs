@@ -114,8 +114,9 @@ pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
-    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
+    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
+    Upserted,
     follower::{Batch, Position},
 };
 pub use sharded::ShardedUnitOfWork;

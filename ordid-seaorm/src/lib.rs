@@ -153,8 +153,9 @@ pub use insert::{insert_all, insert_or_skip};
 pub use ordid_core::storage::{column, dialect};
 pub use ordid_sql::follower::{Batch, Position};
 pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
-    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
+    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
+    Upserted,
 };
 pub use schema::create_table;
 pub use sharded::ShardedUnitOfWork;

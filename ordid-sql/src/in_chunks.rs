@@ -153,25 +153,28 @@ pub(crate) struct ChunkedFlush {
 
 impl ChunkedFlush {
     pub(crate) fn new(outline: u64) -> Self {
-        Self::of(crate::flush_run::new_id(), 0, outline, 0..0)
-    }
-
-    fn of(id: Uuid, number: u64, outline: u64, begun: Range<usize>) -> Self {
         Self {
-            id,
-            number,
-            done: begun.start,
+            id: crate::flush_run::new_id(),
+            number: 0,
+            done: 0,
             outline,
-            begun: (!begun.is_empty()).then_some(begun),
+            begun: None,
             flushed: Flushed::default(),
             has_changed: false,
         }
     }
 
+    /// Goes on where an earlier run of the program was, with the chunk that it had begun: with the same rows if they may
+    /// be written.
     #[cfg(feature = "journal")]
-    /// Goes on where an earlier run of the program was, in the chunk that it had begun.
-    pub(crate) fn resumed(id: Uuid, chunk: &PlanChunk) -> Self {
-        Self::of(id, chunk.number, chunk.outline, chunk.rows.clone())
+    pub(crate) fn resumed(id: Uuid, chunk: &PlanChunk, is_in_doubt: bool) -> Self {
+        Self {
+            id,
+            number: chunk.number,
+            done: chunk.rows.start,
+            begun: is_in_doubt.then(|| chunk.rows.clone()),
+            ..Self::new(chunk.outline)
+        }
     }
 
     /// Returns whether chunks are committed, or may be: if it is not known what became of a COMMIT.

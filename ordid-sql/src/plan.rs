@@ -110,7 +110,7 @@ pub struct Plan {
     tables: Vec<usize>,
     stretches: Vec<Stretch>,
     /// Rows of circles that the database checks at COMMIT, in the order of sending.
-    deferred: Vec<Inseparable>,
+    deferred: Box<[Inseparable]>,
 }
 
 /// Rows that have to go in one transaction.
@@ -266,10 +266,12 @@ impl Plan {
             self.push(tables, engine, action, table, rows)?;
         }
         if let Some(tables) = deferred {
-            self.deferred.push(Inseparable {
+            let mut lists = std::mem::take(&mut self.deferred).into_vec();
+            lists.push(Inseparable {
                 rows: start..self.rows(),
                 tables: tables.clone(),
             });
+            self.deferred = lists.into();
         }
         Ok(())
     }

@@ -217,6 +217,50 @@ impl EngineProfile {
         ..Self::POSTGRES
     };
 
+    /// Aurora DSQL, by its documentation; it was tried with an emulator. A transaction changes at most 3,000 rows of 10 MiB,
+    /// so a larger unit of work goes [in chunks](crate::ChunkLimits). It has no `COPY`, no savepoint (and so no
+    /// `flush_in`) and no temporary table. Transactions never wait for each other: the later COMMIT is refused, and the
+    /// flush tries again.
+    pub const AURORA_DSQL: Self = Self {
+        name: "Aurora DSQL",
+        max_transaction_rows: Some(3_000),
+        max_transaction_bytes: Some(10 << 20),
+        bulk: false,
+        temporary_tables: false,
+        bounds_waits: None,
+        // Two transactions may insert the same key, until one is committed.
+        local_locks: ServerFact::Known(true),
+        ..Self::POSTGRES
+    };
+
+    /// CockroachDB, by its documentation. Only admins may `COPY`, so rows go by `INSERT`; constraints cannot be deferred;
+    /// temporary tables are an experiment. It retries nothing that has more than one statement, so the flush does. Keys
+    /// that rise put all inserts on one range, unless their index is `USING HASH`.
+    pub const COCKROACHDB: Self = Self {
+        name: "CockroachDB",
+        bulk: false,
+        temporary_tables: false,
+        defer: None,
+        ..Self::POSTGRES
+    };
+
+    /// YugabyteDB, by its documentation. Its `COPY` commits in parts where it is not told otherwise, so rows go by
+    /// `INSERT`. Primary keys are spread by a hash, and then have no order, unless they are declared `ASC`.
+    pub const YUGABYTEDB: Self = Self {
+        name: "YugabyteDB",
+        bulk: false,
+        temporary_tables: false,
+        ..Self::POSTGRES
+    };
+
+    /// Citus, by its documentation: the primary key of a distributed table has its distribution column, as in a key of
+    /// `(tenant, id)`. Rows go by `COPY`; no statement reads a temporary table beside a distributed one.
+    pub const CITUS: Self = Self {
+        name: "Citus",
+        temporary_tables: false,
+        ..Self::POSTGRES
+    };
+
     /// MySQL and MariaDB.
     pub const MYSQL: Self = Self {
         // A statement then has 512 kB or one row, also where a server takes packets of 1 MB, as MySQL's did by default
@@ -231,6 +275,31 @@ impl EngineProfile {
     .with_words(["", catalog::MYSQL_COMMITTED], Some(catalog::mysql))
     .which_confirms(catalog::MYSQL_WAITS)
     .which_stages(catalog::mysql_can_stage);
+
+    /// TiDB, by its documentation: a transaction has at most 100 MB, a row 6 MiB. Reads see a snapshot of committed rows,
+    /// and it has no `FOR SHARE`. Keys that rise put all inserts on one region: it has `AUTO_RANDOM` for its own keys.
+    pub const TIDB: Self = Self {
+        name: "TiDB",
+        max_transaction_bytes: Some(100_000_000),
+        tree_deletes: TreeDeletes::OneDepth,
+        temporary_tables: false,
+        local_locks: ServerFact::Known(false),
+        ..Self::MYSQL
+    }
+    .which_reads_snapshots();
+
+    /// Vitess and PlanetScale, by their documentation. A query takes at most 100,000 rows, and a transaction 20 seconds.
+    /// Rows of one unit of work may be in several shards: then each of them commits by itself, unless Vitess is told to
+    /// commit in two phases. A lost COMMIT of such rows is resolved by a marker row of one shard only, so let the rows of a
+    /// unit of work and `ordid_flushes` be in one shard.
+    pub const VITESS: Self = Self {
+        name: "Vitess",
+        tree_deletes: TreeDeletes::OneDepth,
+        temporary_tables: false,
+        local_locks: ServerFact::Known(false),
+        ..Self::MYSQL
+    }
+    .which_reads_snapshots();
 
     /// SQLite.
     pub const SQLITE: Self = Self {
@@ -320,6 +389,13 @@ impl EngineProfile {
 
     const fn which_confirms(mut self, waits: &'static str) -> Self {
         self.words.confirms = Some(waits);
+        self
+    }
+
+    /// Every read sees a snapshot of committed rows, and there is no lock for reading.
+    const fn which_reads_snapshots(mut self) -> Self {
+        self.words.reads_committed = ["", ""];
+        self.words.confirms = None;
         self
     }
 
@@ -429,6 +505,30 @@ mod tests {
         EngineProfile::BABELFISH,
         EngineProfile::ORACLE,
     ];
+
+    /// What these engines do not have.
+    #[test]
+    fn engines_beyond_one_machine_are_asked_for_nothing_that_they_refuse() {
+        for engine in [
+            EngineProfile::AURORA_DSQL,
+            EngineProfile::COCKROACHDB,
+            EngineProfile::YUGABYTEDB,
+            EngineProfile::CITUS,
+            EngineProfile::TIDB,
+            EngineProfile::VITESS,
+        ] {
+            let name = engine.name;
+            assert_eq!(engine.stages_from(), None, "{name}");
+            assert_eq!(engine.bulk, name == "Citus", "{name}");
+            let shares = engine.words.reads_committed.concat();
+            assert!(
+                !shares.contains("SHARE") && engine.words.confirms.is_none(),
+                "{name}"
+            );
+        }
+        assert_eq!(EngineProfile::COCKROACHDB.defer, None);
+        assert_eq!(EngineProfile::AURORA_DSQL.bounds_waits, None);
+    }
 
     #[test]
     fn each_engine_behaves_in_its_way() {

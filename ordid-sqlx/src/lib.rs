@@ -176,8 +176,9 @@ pub use ordid_sql::follower::{Batch, Position};
 pub use ordid_sql::leases::{TicketChoice, TicketForm};
 pub use ordid_sql::mapping::Mapping;
 pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
-    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
+    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
+    Upserted,
 };
 pub use over::Over;
 pub use sharded::ShardedUnitOfWork;

@@ -140,8 +140,9 @@ pub use ordid_core::storage::{column, dialect};
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
-    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
+    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
+    Upserted,
 };
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};

@@ -127,8 +127,9 @@ pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
-    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
+    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
+    Upserted,
     follower::{Batch, Position},
 };
 pub use stored::{PgColumn, Stored, StoredAs};

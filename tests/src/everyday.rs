@@ -1,6 +1,7 @@
 //! What applications do every day beside inserts, over every library and database: rows that have changed since they
 //! were read, keys of several columns, and rows that may be there already.
 
+mod chunks;
 mod returned;
 mod upserts;
 
@@ -8,8 +9,8 @@ use std::{future::Future, time::Duration};
 
 use libtest_mimic::Trial;
 use ordid::{Assigned, KeyType as _, uuid::Uuid};
-use ordid_sqlx::{Backend, Flushed, Upserted, flushes_table};
-use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite, query_as, raw_sql};
+use ordid_sqlx::{Backend, ChunkLimits, Flushed, Upserted, flushes_table};
+use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite, query_as, query_scalar, raw_sql};
 
 use crate::{
     faults::{Failed, Remote},
@@ -138,6 +139,9 @@ pub trait Engine: Backend + Client + Sized {
     /// Reads all people.
     fn people(pool: &Pool<Self>) -> impl Future<Output = Outcome<Vec<Person>>> + Send;
 
+    /// Counts the rows of a table.
+    fn count(pool: &Pool<Self>, table: &str) -> impl Future<Output = Outcome<i64>> + Send;
+
     /// Reads all marks.
     fn marks(pool: &Pool<Self>) -> impl Future<Output = Outcome<Vec<Mark>>> + Send;
 }
@@ -171,6 +175,11 @@ macro_rules! engine {
             async fn people(pool: &Pool<Self>) -> Outcome<Vec<Person>> {
                 let people = query_as("SELECT id, mail, name, visits FROM people ORDER BY id");
                 Ok(people.fetch_all(pool).await?)
+            }
+
+            async fn count(pool: &Pool<Self>, table: &str) -> Outcome<i64> {
+                let count = AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
+                Ok(query_scalar(count).fetch_one(pool).await?)
             }
 
             async fn marks(pool: &Pool<Self>) -> Outcome<Vec<Mark>> {
@@ -208,6 +217,10 @@ pub trait EverydayWork: Sized + 'static {
 
     /// Makes an empty one.
     fn begin() -> Self;
+
+    /// Makes it write its rows in chunks.
+    #[must_use]
+    fn in_chunks(self, limits: ChunkLimits) -> Self;
 
     /// Adds a change of a note.
     fn note(&mut self, change: Change, note: &Note);
@@ -271,6 +284,7 @@ pub trait EverydayWork: Sized + 'static {
 /// Calls another macro with the tests that each database has.
 macro_rules! each_test {
     ($then:ident) => {
+        use chunks::*;
         use returned::*;
         use upserts::*;
 
@@ -292,6 +306,8 @@ macro_rules! each_test {
             what_the_database_fills_in_many_rows_is_known
             what_the_database_fills_is_known_of_rows_that_are_there
             a_refused_flush_fills_nothing
+            a_unit_of_work_is_written_in_chunks
+            a_refused_chunk_leaves_those_before_it
         }
     };
 }
@@ -319,6 +335,13 @@ where
         };
     }
     each_test! { add }
+    add::<W, _, _>(
+        servers,
+        trials,
+        server,
+        "a_lost_commit_of_a_chunk_is_told_by_its_marker_row",
+        chunks::lost_commit_of_a_chunk::<W>,
+    );
     add::<W, _, _>(
         servers,
         trials,

@@ -6,6 +6,7 @@
 pub mod conformance;
 pub mod copy;
 pub mod dotnet;
+pub mod dsql;
 pub mod everyday;
 pub mod faults;
 pub mod flushed;

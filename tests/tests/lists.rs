@@ -5,6 +5,7 @@ use ordid_core::{
     storage::{column, dialect},
     uuid::Uuid,
 };
+use ordid_sql::EngineProfile;
 use ordid_tests::lists::{lists, missing};
 
 #[test]
@@ -33,6 +34,39 @@ fn the_readme_names_every_scheme() {
         "the table \"Pick your key\" of README.md does not have {missing:?}: \
          `cargo run -p catalogue -- --markdown` prints it"
     );
+}
+
+/// What the table of engines beyond one machine says is what their profiles say.
+#[test]
+fn the_table_of_engines_has_what_their_profiles_have() {
+    let text = include_str!("../../PLATFORM.md");
+    let yes_or_no = |is_so| if is_so { "yes" } else { "no" };
+    for (name, engine) in [
+        ("AURORA_DSQL", EngineProfile::AURORA_DSQL),
+        ("COCKROACHDB", EngineProfile::COCKROACHDB),
+        ("YUGABYTEDB", EngineProfile::YUGABYTEDB),
+        ("CITUS", EngineProfile::CITUS),
+        ("TIDB", EngineProfile::TIDB),
+        ("VITESS", EngineProfile::VITESS),
+    ] {
+        let takes = match (engine.max_transaction_rows, engine.max_transaction_bytes) {
+            (Some(3_000), Some(0xa0_0000)) => "3,000 rows, 10 MiB",
+            (None, Some(100_000_000)) => "100 MB",
+            (None, None) => "any",
+            other => panic!("{name}: how is {other:?} written?"),
+        };
+        let line = format!(
+            "| {} | `{name}` | {takes} | {} | {} | {} |",
+            engine.name,
+            yes_or_no(engine.bulk),
+            yes_or_no(engine.defer.is_some()),
+            yes_or_no(engine.temporary_tables),
+        );
+        assert!(
+            text.lines().any(|it| it.starts_with(&line)),
+            "PLATFORM.md does not have {line}"
+        );
+    }
 }
 
 macro_rules! columns {

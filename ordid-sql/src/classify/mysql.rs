@@ -4,6 +4,8 @@
 //!
 //! - [MySQL's numbers](https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html)
 //! - [MariaDB's numbers](https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference)
+//! - [TiDB's own](https://docs.pingcap.com/tidb/stable/error-codes/)
+//! - [Vitess's use of 1105](https://vitess.io/docs/reference/errors/query-serving/)
 
 use super::{
     Classified, ErrorKind, Names, Report, is_about_a_row, last_part, names_a_deadlock, quoted,
@@ -113,7 +115,17 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
     match number {
         1317 // query interrupted, as when the connection is killed
         | 1180 // error during COMMIT
+        // TiDB: its placement driver or a store did not answer, a region is not there. If it does not know what became of
+        // a COMMIT, it closes the connection.
+        | 9001..=9005
         if is_commit => Failure::Lost,
+        // Of all that MySQL has no number for. Vitess has the number of the shard's error in the text.
+        1105 => match errno_in(message) {
+            Some(number) if number != 1105 => by_number(number, message, is_commit),
+            _ if is_commit || message.contains("code = Unavailable") => Failure::Lost,
+            _ if message.contains("code = Aborted") => Failure::Transient,
+            _ => Failure::Refused,
+        },
         1205 // lock wait time-out
         | 1213 | 1614 // deadlock
         | 3572 // NOWAIT
@@ -123,6 +135,8 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         | 1637 // too many concurrent transactions
         | 1047 // Galera: the node is not ready
         | 3101 // group replication rolled back
+        | 8002 | 8005 | 8022 | 8028 | 9007 // TiDB: conflicts, the schema has changed
+        | 9001..=9005
         => Failure::Transient,
         1053 // shutting down
         | 1152 | 1154..=1161 // aborted, packets that cannot be read or written
@@ -135,6 +149,12 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         1290 if message.contains("read-only") || message.contains("read_only") => Failure::Lost,
         _ => Failure::Refused,
     }
+}
+
+/// Returns the number in a text as `.. (errno 1213) (sqlstate 40001) ..`.
+fn errno_in(message: &str) -> Option<i64> {
+    let (_, behind) = message.rsplit_once("(errno ")?;
+    behind.split_once(')')?.0.parse().ok()
 }
 
 /// Diesel knows some errors by kind and keeps the number of the others to itself. The client's own texts are
@@ -193,16 +213,48 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tidb_knows_what_became_of_a_commit_but_for_stores_that_did_not_answer() {
+        for (number, expected) in [
+            (9007, Transient),
+            (8022, Transient),
+            (9002, Lost),
+            (9005, Lost),
+        ] {
+            assert_eq!(by_number(number, "", true), expected, "{number}");
+        }
+    }
+
+    /// As Vitess writes them, in `go/vt/vterrors` and `go/mysql/sqlerror`.
+    #[test]
+    fn the_number_of_a_shards_error_stands_in_the_text_of_vitess() {
+        let deadlock = "target: shop.-80.primary: vttablet: Deadlock found when trying to get lock; try restarting \
+                        transaction (errno 1213) (sqlstate 40001) (CallerID: app): Sql: \"insert into orders\"";
+        let aborted = "target: shop.0.primary: vttablet: rpc error: code = Aborted desc = transaction 7: ended";
+        let gone = "target: shop.0.primary: vttablet: rpc error: code = Unavailable desc = connection refused";
+        let other = "VT12001: unsupported: this statement (errno 1105) (sqlstate HY000)";
+        for (text, expected, at_commit) in [
+            (deadlock, Transient, Transient),
+            (aborted, Transient, Lost),
+            (gone, Lost, Lost),
+            (other, Refused, Lost),
+        ] {
+            assert_eq!(by_number(1105, text, false), expected, "{text}");
+            assert_eq!(by_number(1105, text, true), at_commit, "{text}");
+        }
+    }
+
+    #[test]
     fn numbers_say_whether_another_time_may_succeed() {
         for (numbers, expected) in [
             (
                 &[1205, 1213, 1614, 3572, 1020, 1317, 1040, 1203, 1047, 3101][..],
                 Transient,
             ),
+            (&[8002, 8005, 8022, 8028, 9002, 9005, 9007], Transient),
             (&[1053, 1158, 1160, 1184, 1836, 1927, 4031], Lost),
             // Foreign key, unknown table, statement's time-out (MariaDB, MySQL), another option, a packet that is too
             // large and would be each time.
-            (&[1452, 1146, 1969, 3024, 1290, 1153], Refused),
+            (&[1452, 1146, 1969, 3024, 1290, 1153, 1105, 8004], Refused),
         ] {
             for number in numbers {
                 assert_eq!(by_number(*number, "", false), expected, "{number}");

@@ -212,7 +212,7 @@ impl<S: RowSink + 'static> Journaled<S> {
     pub(crate) fn chunk_under_way(&self) -> Option<ChunkedFlush> {
         let held = self.held.as_ref()?;
         let chunk = held.chunk.as_ref()?;
-        Some(ChunkedFlush::resumed(held.id, chunk))
+        Some(ChunkedFlush::resumed(held.id, chunk, held.in_doubt))
     }
 
     /// Writes the rows to the journal unless they are there.

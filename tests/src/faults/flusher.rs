@@ -135,6 +135,8 @@ pub struct Failed {
     pub chunk: Option<usize>,
     /// Which rows are in it.
     pub rows: Option<Range<usize>>,
+    /// How many chunks are committed, of a flush in chunks.
+    pub committed_chunks: u64,
 }
 
 /// What a flush's error says of a row.
@@ -188,6 +190,7 @@ where
             table: error.table().map(str::to_owned),
             chunk: error.chunk(),
             rows: error.rows(),
+            committed_chunks: error.committed_chunks(),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::{
     env,
     future::Future,
     io::{BufRead, BufReader, Lines, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
@@ -21,12 +21,15 @@ use libtest_mimic::Trial;
 use ordid::{Error, KeyType, OrderedKey, uuid::Uuid};
 use ordid_file::FlushJournal;
 use ordid_sql::Journal;
-use ordid_sqlx::{Backend, Entity, Journaled, OnConflict, UnitOfWork, flushes_table};
+use ordid_sqlx::{
+    Backend, ChunkLimits, EngineProfile, Entity, Journaled, OnConflict, UnitOfWork, flushes_table,
+};
 use ordid_tests::{servers::Servers, soak};
 use serde::{Deserialize, Serialize};
 use sqlx::{
     AssertSqlSafe, ConnectOptions as _, MySql, Pool, Postgres, Sqlite, query_scalar, raw_sql,
 };
+use tempfile::TempDir;
 
 use crate::{Outcome, on_scratch, sqlite};
 
@@ -36,12 +39,16 @@ const FILE: &str = "ORDID_TEST_JOURNAL_FILE";
 const DATABASE: &str = "ORDID_TEST_JOURNAL_DATABASE";
 /// The number of the unit of work to flush, if any.
 const UNIT: &str = "ORDID_TEST_JOURNAL_UNIT";
+/// How many rows a transaction takes, if a unit of work goes in chunks.
+const CHUNK: &str = "ORDID_TEST_JOURNAL_CHUNK";
+/// The number of stops, if it is another one.
+const STOPS: &str = "ORDID_TEST_JOURNAL_STOPS";
 /// How many points are passed before the process waits to be killed, if it is to wait.
 const POINT: &str = "ORDID_TEST_JOURNAL_POINT";
 
 const PARCELS: usize = 40;
 /// Enough for `COPY` on PostgreSQL.
-const STOPS: usize = 1_200;
+const FEW_STOPS: usize = 1_200;
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, sqlx)]
@@ -130,11 +137,36 @@ killed!(
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let each = "a_process_killed_at_each_point_is_resumed";
     let random = "a_process_killed_at_random_is_resumed";
+    let each_of_chunks = "a_process_killed_at_each_point_of_chunks_is_resumed";
+    let random_in_chunks = "a_process_killed_at_random_in_chunks_is_resumed";
+    sqlite::add(trials, each_of_chunks, killed_at_each_point_of_chunks);
+    sqlite::add(trials, random_in_chunks, killed_at_random_in_chunks);
+    on_scratch::<Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
+        each_of_chunks,
+        killed_at_each_point_of_chunks,
+    );
     sqlite::add(trials, each, killed_at_each_point);
     sqlite::add(trials, random, killed_at_random);
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", each, killed_at_each_point);
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", random, killed_at_random);
+    on_scratch::<Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
+        random_in_chunks,
+        killed_at_random_in_chunks,
+    );
     for server in ["mariadb", "mysql"] {
+        on_scratch::<MySql, _, _>(
+            trials,
+            servers,
+            server,
+            random_in_chunks,
+            killed_at_random_in_chunks,
+        );
         on_scratch::<MySql, _, _>(trials, servers, server, each, killed_at_each_point);
         on_scratch::<MySql, _, _>(trials, servers, server, random, killed_at_random);
     }
@@ -188,6 +220,15 @@ where
         .row::<Parcel>()
         .row::<Stop>();
     let mut work = UnitOfWork::new().with_journal(journal);
+    match env::var(CHUNK).as_deref() {
+        Err(_) => {}
+        // The database is the emulator of Aurora DSQL.
+        Ok("dsql") => {
+            let work_there = work.with_engine(EngineProfile::AURORA_DSQL);
+            work = work_there.in_chunks(ChunkLimits::OF_ENGINE);
+        }
+        Ok(rows) => work = work.in_chunks(ChunkLimits::rows(rows.parse()?)),
+    }
     work.observe(|_| point("sent"));
     let resumed = work.resume()?;
     say(&format!("resumed {resumed}"));
@@ -197,7 +238,8 @@ where
     }
     say("complete");
     if let Ok(unit) = env::var(UNIT) {
-        let keys = fill(&mut work, unit.parse()?);
+        let stops = env::var(STOPS).map_or(Ok(FEW_STOPS), |stops| stops.parse())?;
+        let keys = fill(&mut work, unit.parse()?, stops);
         say(&format!("keys {}", keys.join(" ")));
         point("filled");
         work.flush(&pool).await?;
@@ -206,7 +248,7 @@ where
     Ok(())
 }
 
-fn fill<DB: Backend>(work: &mut UnitOfWork<DB>, unit: i64) -> Vec<String>
+fn fill<DB: Backend>(work: &mut UnitOfWork<DB>, unit: i64, stops: usize) -> Vec<String>
 where
     Parcel: Entity<DB>,
     Stop: Entity<DB>,
@@ -221,7 +263,7 @@ where
             })
         })
         .collect();
-    let stops: Vec<StopId> = (0..STOPS)
+    let stops: Vec<StopId> = (0..stops)
         .map(|number| {
             work.add(Stop {
                 id: StopId::generate(),
@@ -286,23 +328,34 @@ impl Journal for Pointed {
 }
 
 /// The process, seen from outside; killed when this is dropped.
-struct Process {
+pub struct Process {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
+/// What the process is told.
+pub struct Told {
+    pub database: String,
+    pub file: PathBuf,
+    /// How many rows a transaction takes, if not all; or `dsql`.
+    pub chunk: Option<&'static str>,
+    /// How many stops there are, if not [`FEW_STOPS`].
+    pub stops: Option<usize>,
+}
+
 impl Process {
-    fn start(
-        database: &str,
-        file: &Path,
-        unit: Option<i64>,
-        point: Option<usize>,
-    ) -> std::io::Result<Self> {
+    pub fn start(told: &Told, unit: Option<i64>, point: Option<usize>) -> std::io::Result<Self> {
         let mut command = Command::new(env::current_exe()?);
         command
-            .env(FILE, file)
-            .env(DATABASE, database)
+            .env(FILE, &told.file)
+            .env(DATABASE, &told.database)
             .stdout(Stdio::piped());
+        if let Some(chunk) = told.chunk {
+            command.env(CHUNK, chunk);
+        }
+        if let Some(stops) = told.stops {
+            command.env(STOPS, stops.to_string());
+        }
         if let Some(unit) = unit {
             command.env(UNIT, unit.to_string());
         }
@@ -318,7 +371,7 @@ impl Process {
     }
 
     /// Reads what the process says next; `None` once it has ended.
-    fn next(&mut self) -> Result<Option<Said>, Box<dyn std::error::Error + Send + Sync>> {
+    pub fn next(&mut self) -> Result<Option<Said>, Box<dyn std::error::Error + Send + Sync>> {
         let Some(line) = self.lines.next().transpose()? else {
             return Ok(None);
         };
@@ -333,7 +386,7 @@ impl Process {
     }
 
     /// Kills the process by SIGKILL and waits for its end.
-    fn kill(&mut self) -> std::io::Result<()> {
+    pub fn kill(&mut self) -> std::io::Result<()> {
         self.child.kill()?;
         self.child.wait().map(drop)
     }
@@ -345,7 +398,7 @@ impl Drop for Process {
     }
 }
 
-enum Said {
+pub enum Said {
     Resumed(usize),
     Complete,
     Keys(Vec<String>),
@@ -355,23 +408,22 @@ enum Said {
 
 /// What a run said until it was killed, or ended.
 #[derive(Default)]
-struct Run {
-    resumed: usize,
-    complete: bool,
-    keys: Vec<String>,
-    flushed: bool,
+pub struct Run {
+    pub resumed: usize,
+    pub complete: bool,
+    pub keys: Vec<String>,
+    pub flushed: bool,
     /// The points that it passed are not told, only the one where it waited.
     point: Option<String>,
 }
 
 /// Runs the process to its end, or to the point where it is killed.
-fn run(
-    database: &str,
-    file: &Path,
+pub fn run(
+    told: &Told,
     unit: Option<i64>,
     point: Option<usize>,
 ) -> Result<Run, Box<dyn std::error::Error + Send + Sync>> {
-    let mut process = Process::start(database, file, unit, point)?;
+    let mut process = Process::start(told, unit, point)?;
     let mut run = Run::default();
     while let Some(said) = process.next()? {
         run.take(said);
@@ -384,7 +436,7 @@ fn run(
 }
 
 impl Run {
-    fn take(&mut self, said: Said) {
+    pub fn take(&mut self, said: Said) {
         match said {
             Said::Resumed(rows) => self.resumed = rows,
             Said::Complete => self.complete = true,
@@ -397,7 +449,7 @@ impl Run {
 
 /// Holds the rows of a unit of work in the database against its keys, and returns whether they are
 /// there; either all of them are, or none.
-async fn is_whole<DB: Killed>(
+pub async fn is_whole<DB: Killed>(
     pool: &Pool<DB>,
     unit: i64,
     keys: &[String],
@@ -417,20 +469,50 @@ async fn is_whole<DB: Killed>(
     .into())
 }
 
+/// Creates the tables. The folder is removed when it is dropped.
+pub async fn prepare<DB: Killed>(
+    pool: &Pool<DB>,
+    chunk: Option<&'static str>,
+) -> Outcome<(TempDir, Told)> {
+    DB::execute_all(pool, DB::SCHEMA).await?;
+    DB::execute_all(pool, flushes_table::<DB>()).await?;
+    let folder = tempfile::tempdir()?;
+    let told = Told {
+        database: pool.connect_options().to_url_lossy().to_string(),
+        file: folder.path().join("parcels.journal"),
+        chunk,
+        stops: None,
+    };
+    Ok((folder, told))
+}
+
 /// A process that is killed at each point in turn, and one that is killed while it resumes.
 async fn killed_at_each_point<DB: Killed>(pool: Pool<DB>) -> Outcome {
-    DB::execute_all(&pool, DB::SCHEMA).await?;
-    let database = pool.connect_options().to_url_lossy().to_string();
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("parcels.journal");
+    killed_at_each_point_of(pool, None).await
+}
+
+/// The same, while it writes chunks.
+async fn killed_at_each_point_of_chunks<DB: Killed>(pool: Pool<DB>) -> Outcome {
+    killed_at_each_point_of(pool, Some("500")).await
+}
+
+async fn killed_at_each_point_of<DB: Killed>(
+    pool: Pool<DB>,
+    chunk: Option<&'static str>,
+) -> Outcome {
+    let (_folder, told) = prepare(&pool, chunk).await?;
     let mut points = Vec::new();
     for point in 0.. {
         let unit = i64::try_from(point)?;
-        let first = run(&database, &file, Some(unit), Some(point))?;
-        let next = run(&database, &file, None, None)?;
+        let first = run(&told, Some(unit), Some(point))?;
+        let next = run(&told, None, None)?;
         let whole = is_whole(&pool, unit, &first.keys).await?;
         assert!(next.complete, "point {point}");
-        assert_eq!(std::fs::metadata(&file)?.len(), 0, "nothing is pending");
+        assert_eq!(
+            std::fs::metadata(&told.file)?.len(),
+            0,
+            "nothing is pending"
+        );
         if next.resumed > 0 {
             assert_eq!(next.resumed, first.keys.len());
             assert!(whole, "point {point}");
@@ -469,12 +551,12 @@ async fn killed_at_each_point<DB: Killed>(pool: Pool<DB>) -> Outcome {
     let first_unit = 1_000;
     for point in 0.. {
         let unit = first_unit + i64::try_from(point)?;
-        let first = run(&database, &file, Some(unit), Some(begun))?;
+        let first = run(&told, Some(unit), Some(begun))?;
         assert_eq!(first.point.as_deref(), Some("synced"));
-        let second = run(&database, &file, None, Some(point))?;
+        let second = run(&told, None, Some(point))?;
         assert_eq!(second.resumed, first.keys.len());
-        let third = run(&database, &file, None, Some(point))?;
-        let last = run(&database, &file, None, None)?;
+        let third = run(&told, None, Some(point))?;
+        let last = run(&told, None, None)?;
         assert!(last.complete, "point {point}");
         assert!(is_whole(&pool, unit, &first.keys).await?, "point {point}");
         if second.point.is_none() {
@@ -488,16 +570,22 @@ async fn killed_at_each_point<DB: Killed>(pool: Pool<DB>) -> Outcome {
 
 /// A process that is killed at a random moment of a flush.
 async fn killed_at_random<DB: Killed>(pool: Pool<DB>) -> Outcome {
-    DB::execute_all(&pool, DB::SCHEMA).await?;
-    let database = pool.connect_options().to_url_lossy().to_string();
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("parcels.journal");
+    killed_at_random_of(pool, None).await
+}
+
+/// The same, while it writes chunks.
+async fn killed_at_random_in_chunks<DB: Killed>(pool: Pool<DB>) -> Outcome {
+    killed_at_random_of(pool, Some("100")).await
+}
+
+async fn killed_at_random_of<DB: Killed>(pool: Pool<DB>, chunk: Option<&'static str>) -> Outcome {
+    let (_folder, told) = prepare(&pool, chunk).await?;
     let runs = if soak() { 300 } else { 20 };
     // How long a flush takes: the guess follows what it was too short or too long for.
     let mut flush = Duration::from_millis(30);
     let (mut resumed, mut whole, mut none) = (0, 0, 0);
     for unit in 0..runs {
-        let mut process = Process::start(&database, &file, Some(unit), None)?;
+        let mut process = Process::start(&told, Some(unit), None)?;
         let mut first = Run::default();
         while first.keys.is_empty() {
             let said = process.next()?.ok_or("it ended by itself")?;
@@ -512,11 +600,11 @@ async fn killed_at_random<DB: Killed>(pool: Pool<DB>) -> Outcome {
         }
         // One in three of those that resume is killed, too.
         if random.is_multiple_of(3) {
-            let mut process = Process::start(&database, &file, None, None)?;
+            let mut process = Process::start(&told, None, None)?;
             std::thread::sleep(Duration::from_millis(u64::from(random % 60)));
             process.kill()?;
         }
-        let next = run(&database, &file, None, None)?;
+        let next = run(&told, None, None)?;
         assert!(next.complete, "unit {unit}");
         let is_there = is_whole(&pool, unit, &first.keys).await?;
         assert!(
@@ -555,7 +643,7 @@ async fn journaled_before_connecting(pool: Pool<Sqlite>) -> Outcome {
         held.push(pool.acquire().await?);
     }
     let mut work = UnitOfWork::new().with_journal(journaled()?);
-    let keys = fill(&mut work, 0);
+    let keys = fill(&mut work, 0, FEW_STOPS);
     let waiting = tokio::time::timeout(Duration::from_millis(200), work.flush(&pool)).await;
     assert!(waiting.is_err(), "there is no connection");
     // As if killed: nothing of the unit of work is left but its journal.

@@ -13,6 +13,7 @@ mod coexistence;
 mod cookbook;
 mod copy;
 mod database;
+mod dsql;
 mod engine;
 mod flush;
 mod follower;
@@ -53,6 +54,7 @@ fn main() {
                 servers, trials,
             );
             graphs::trials_of_checks(servers, trials);
+            dsql::trials(servers, trials);
             follower::trials(servers, trials);
             instagram::trials(servers, trials);
             journal::trials(servers, trials);

@@ -2,7 +2,7 @@
 
 use ::sqlx::Pool;
 use ordid::{Assigned, KeyType as _, OrderedKey, Tracked, uuid::Uuid};
-use ordid_diesel::{Flushed, OnConflict, UnitOfWork, Upserted};
+use ordid_diesel::{ChunkLimits, Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
     everyday::{Change, Engine, EverydayWork, Filled, Mark, Note, Person, Take},
     faults::Failed,
@@ -219,6 +219,11 @@ impl<O: Over<Backend: Rows>> EverydayWork for Work<O> {
 
     fn begin() -> Self {
         Self(UnitOfWork::new())
+    }
+
+    fn in_chunks(mut self, limits: ChunkLimits) -> Self {
+        self.0 = self.0.in_chunks(limits);
+        self
     }
 
     fn note(&mut self, change: Change, note: &Note) {

@@ -2,7 +2,7 @@
 
 use ::sqlx::{Pool, Sqlite};
 use ordid::{Assigned, KeyType as _, Tracked, uuid::Uuid};
-use ordid_rusqlite::{Flushed, OnConflict, UnitOfWork, Upserted};
+use ordid_rusqlite::{ChunkLimits, Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
     everyday::{Change, EverydayWork, Filled, Mark, Note, Person, Take},
     faults::Failed,
@@ -24,6 +24,11 @@ impl EverydayWork for Work {
 
     fn begin() -> Self {
         Self(UnitOfWork::new())
+    }
+
+    fn in_chunks(mut self, limits: ChunkLimits) -> Self {
+        self.0 = self.0.in_chunks(limits);
+        self
     }
 
     add_rows!();

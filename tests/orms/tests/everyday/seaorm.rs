@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use ::sqlx::Pool;
 use ordid::{KeyType as _, uuid::Uuid};
-use ordid_seaorm::{Assigned, Flushed, OnConflict, UnitOfWork, Upserted};
+use ordid_seaorm::{Assigned, ChunkLimits, Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
     everyday::{Change, Engine, EverydayWork, Filled, Mark, Note, Person, Take},
     faults::Failed,
@@ -149,6 +149,11 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
             work: UnitOfWork::new(),
             database: PhantomData,
         }
+    }
+
+    fn in_chunks(mut self, limits: ChunkLimits) -> Self {
+        self.work = self.work.in_chunks(limits);
+        self
     }
 
     fn note(&mut self, change: Change, note: &Note) {

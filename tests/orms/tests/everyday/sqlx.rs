@@ -2,7 +2,7 @@
 
 use ::sqlx::Pool;
 use ordid::{Assigned, KeyType as _, Tracked, uuid::Uuid};
-use ordid_sqlx::{Entity, Flushed, OnConflict, UnitOfWork, Upserted};
+use ordid_sqlx::{ChunkLimits, Entity, Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
     everyday::{Change, Engine, EverydayWork, Filled, Mark, Note, Person, Take},
     faults::Failed,
@@ -29,6 +29,11 @@ where
 
     fn begin() -> Self {
         Self(UnitOfWork::new())
+    }
+
+    fn in_chunks(mut self, limits: ChunkLimits) -> Self {
+        self.0 = self.0.in_chunks(limits);
+        self
     }
 
     add_rows!();

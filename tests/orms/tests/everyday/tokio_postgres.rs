@@ -7,7 +7,7 @@ use ordid_tests::{
     faults::Failed,
     servers::Client as _,
 };
-use ordid_tokio_postgres::{Flushed, OnConflict, UnitOfWork, Upserted};
+use ordid_tokio_postgres::{ChunkLimits, Flushed, OnConflict, UnitOfWork, Upserted};
 
 use crate::{
     NoteId,
@@ -28,6 +28,11 @@ macro_rules! work {
 
             fn begin() -> Self {
                 Self(UnitOfWork::new())
+            }
+
+            fn in_chunks(mut self, limits: ChunkLimits) -> Self {
+                self.0 = self.0.in_chunks(limits);
+                self
             }
 
             add_rows!();

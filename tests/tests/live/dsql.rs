@@ -1,0 +1,220 @@
+//! What is sent to Aurora DSQL, to an emulator of it before a real `PostgreSQL`.
+
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid_sqlx::{ChunkLimits, EngineProfile, UnitOfWork};
+use ordid_tests::{
+    dsql::{Dsql, MAX_ROWS, SCHEMA, Weather},
+    faults::Remote,
+    servers::Servers,
+    soak,
+};
+use sqlx::{ConnectOptions as _, PgPool, Postgres, postgres::PgPoolOptions, query_scalar, raw_sql};
+
+use crate::{
+    Outcome,
+    journal::{Process, Run, is_whole, prepare, run},
+    on_scratch,
+};
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    macro_rules! add {
+        ($($name:ident),+ $(,)?) => {$(
+            let name = concat!("dsql::", stringify!($name));
+            on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, $name);
+        )+};
+    }
+    add!(
+        a_large_unit_of_work_goes_in_chunks_through_conflicts,
+        a_transaction_takes_no_more_rows_than_it_may,
+        the_emulator_refuses_what_postgres_takes,
+        a_process_that_is_killed_twenty_times_writes_each_row_once,
+    );
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v4, sqlx(postgres = unordered(uuid)))]
+struct ReadingId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v4, sqlx(postgres = unordered(uuid)))]
+struct SensorId(Uuid);
+
+#[derive(OrderedKey)]
+#[ordid(table = "sensors")]
+struct Sensor {
+    #[ordid(key)]
+    id: SensorId,
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "readings")]
+struct Reading {
+    #[ordid(key)]
+    id: ReadingId,
+    #[ordid(parent)]
+    sensor: SensorId,
+    value: i64,
+}
+
+/// Starts an emulator before the database of this pool, and returns a pool of connections to it.
+async fn emulator(pool: &PgPool, weather: Weather) -> Outcome<(Dsql, PgPool)> {
+    let schema = "CREATE TABLE sensors (id uuid PRIMARY KEY); \
+                  CREATE TABLE readings (id uuid PRIMARY KEY, sensor uuid NOT NULL REFERENCES sensors, \
+                  value bigint NOT NULL)";
+    raw_sql(schema).execute(pool).await?;
+    raw_sql(SCHEMA).execute(pool).await?;
+    raw_sql(ordid_sqlx::flushes_table::<Postgres>())
+        .execute(pool)
+        .await?;
+    let options = pool.connect_options();
+    let dsql = Dsql::start(Postgres::address(&options)?, weather)?;
+    let through = Postgres::through(&options, dsql.port());
+    let through = PgPoolOptions::new().connect_lazy_with(through);
+    Ok((dsql, through))
+}
+
+fn readings(work: &mut UnitOfWork<Postgres>, count: usize) {
+    let sensors: Vec<SensorId> = (0..100)
+        .map(|_| {
+            work.add(Sensor {
+                id: SensorId::generate(),
+            })
+        })
+        .collect();
+    for (sensor, value) in sensors.iter().cycle().zip(0..).take(count) {
+        work.add(Reading {
+            id: ReadingId::generate(),
+            sensor: *sensor,
+            value,
+        });
+    }
+}
+
+async fn count(pool: &PgPool, table: &str) -> Outcome<i64> {
+    let sql = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
+    Ok(query_scalar(sql).fetch_one(pool).await?)
+}
+
+/// Each third COMMIT meets a conflict, and connections end early.
+async fn a_large_unit_of_work_goes_in_chunks_through_conflicts(pool: PgPool) -> Outcome {
+    let weather = Weather {
+        conflicts: 3,
+        lives: 2,
+    };
+    let (dsql, through) = emulator(&pool, weather).await?;
+    let mut work = UnitOfWork::new()
+        .with_engine(EngineProfile::AURORA_DSQL)
+        .in_chunks(ChunkLimits::OF_ENGINE);
+    readings(&mut work, 20_000);
+    let flushed = work.flush(&through).await?;
+    assert_eq!(flushed.rows(), 20_100);
+    assert!(flushed.retries > 0);
+    assert_eq!(count(&pool, "readings").await?, 20_000);
+    assert_eq!(dsql.unsupported(), 0);
+    assert!(
+        (2_000..=MAX_ROWS).contains(&dsql.largest()),
+        "{}",
+        dsql.largest()
+    );
+    let chunks = count(&pool, "ordid_flushes").await?;
+    assert!((7..=11).contains(&chunks), "{chunks}");
+    assert!(dsql.commits() > usize::try_from(chunks)?);
+    Ok(())
+}
+
+async fn a_transaction_takes_no_more_rows_than_it_may(pool: PgPool) -> Outcome {
+    let weather = Weather {
+        conflicts: 0,
+        lives: 0,
+    };
+    let (dsql, through) = emulator(&pool, weather).await?;
+    let mut work = UnitOfWork::new().with_engine(EngineProfile::AURORA_DSQL);
+    readings(&mut work, MAX_ROWS);
+    let error = work.flush(&through).await.unwrap_err();
+    assert!(error.is_plan(), "{error}");
+    assert!(error.to_string().contains("flush `in_chunks`"), "{error}");
+    assert_eq!(dsql.commits(), 0);
+
+    let mut work = UnitOfWork::new().with_engine(EngineProfile::AURORA_DSQL);
+    readings(&mut work, MAX_ROWS - 101);
+    work.flush(&through).await?;
+    assert_eq!(count(&pool, "readings").await?, 2_899);
+    assert_eq!(dsql.unsupported(), 0);
+    Ok(())
+}
+
+/// Otherwise the other tests would prove nothing.
+async fn the_emulator_refuses_what_postgres_takes(pool: PgPool) -> Outcome {
+    let weather = Weather {
+        conflicts: 0,
+        lives: 0,
+    };
+    let (dsql, through) = emulator(&pool, weather).await?;
+    let mut work = UnitOfWork::new();
+    readings(&mut work, 2_000);
+    let error = work.flush(&through).await.unwrap_err();
+    assert!(
+        error.to_string().contains("unsupported statement: Copy"),
+        "{error}"
+    );
+    assert_eq!(dsql.unsupported(), 1);
+
+    let mut engine = EngineProfile::AURORA_DSQL;
+    engine.max_transaction_rows = None;
+    let mut work = UnitOfWork::new().with_engine(engine);
+    readings(&mut work, MAX_ROWS);
+    let error = work.flush(&through).await.unwrap_err();
+    assert!(error.to_string().contains("row limit"), "{error}");
+    assert_eq!(count(&pool, "readings").await?, 0);
+    Ok(())
+}
+
+/// Each run goes on where the one before was killed.
+async fn a_process_that_is_killed_twenty_times_writes_each_row_once(pool: PgPool) -> Outcome {
+    let weather = Weather {
+        conflicts: 7,
+        lives: 9,
+    };
+    let (dsql, through) = emulator(&pool, weather).await?;
+    let (_folder, mut told) = prepare(&pool, Some("dsql")).await?;
+    told.database = through.connect_options().to_url_lossy().to_string();
+    told.stops = Some(if soak() { 1_000_000 } else { 60_000 });
+    let mut process = Process::start(&told, Some(1), None)?;
+    let mut first = Run::default();
+    while first.keys.is_empty() {
+        let said = process.next()?.ok_or("it ended by itself")?;
+        first.take(said);
+    }
+    let all = i64::try_from(first.keys.len())?;
+    let mut kills = 0;
+    while kills < 20 {
+        // Until some more rows are there: a run takes the whole journal in first.
+        let before = count(&pool, "stop").await?;
+        while count(&pool, "stop").await? < (before + all / 40).min(all - 3_000) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(
+            u64::from(Uuid::new_v4().as_bytes()[0]) / 8,
+        ))
+        .await;
+        process.kill()?;
+        kills += 1;
+        process = Process::start(&told, None, None)?;
+    }
+    process.kill()?;
+    let last = run(&told, None, None)?;
+    assert!(last.complete);
+    assert!(last.resumed == 0 || last.resumed == first.keys.len());
+    assert!(is_whole(&pool, 1, &first.keys).await?);
+    assert_eq!(
+        std::fs::metadata(&told.file)?.len(),
+        0,
+        "nothing is pending"
+    );
+    assert_eq!(dsql.unsupported(), 0);
+    println!("{all} rows, {kills} kills, {} COMMITs", dsql.commits());
+    Ok(())
+}
