@@ -35,7 +35,7 @@ use crate::{
     in_chunks::{ChunkedFlush, check_circles, check_transaction},
     marker,
     not_bulk::{Ways, offered},
-    observe::Span,
+    observe::{self, Span},
     profile::ServerFact,
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
@@ -116,6 +116,11 @@ impl<B: RowBinder> Work<B> {
     {
         let engine = self.engine_for(source.engine())?;
         let plan = self.rows.plan(&engine)?;
+        if engine.splits_by_key {
+            let rising = self.rows.tables().into_iter();
+            let rising = rising.filter(|it| it.rises && it.rows > 0);
+            rising.for_each(|it| observe::hot_spot(it.name, engine.name));
+        }
         let writer = Writer::of::<B>(&engine);
         if let (Some(limits), TransactionScope::Transaction) = (self.limits, wanted) {
             let flushed = self.flush_chunks(source, &plan, limits.on(&engine), writer, span);

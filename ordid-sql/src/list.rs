@@ -16,6 +16,7 @@ use crate::{
 use ordid_core::{
     entity::{Cell, Fields, KeyOf, OrderedKey, Parent, RawKeyOf, SchemeOf},
     key::{Generated, KeyBytes, KeyField, KeyType, RawKey, Scheme},
+    layout::Comparison,
 };
 
 /// A row of any type that has such raw keys, and is written to sinks of type `S`.
@@ -135,6 +136,7 @@ pub(crate) struct TypeOf<S, R> {
     pub(crate) returned: Option<Returned<S>>,
     counts_inserts: bool,
     is_named: bool,
+    rises: bool,
     prefix: Option<&'static str>,
     /// Makes the raw key that may be shown of one with a mask.
     outside: Option<fn(R) -> R>,
@@ -167,6 +169,7 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             },
             counts_inserts: E::COUNTS_INSERTS,
             is_named: SchemeOf::<E>::IS_NAMED,
+            rises: SchemeOf::<E>::ORDERS.contains(Comparison::Bytes),
             prefix: KeyOf::<E>::PREFIX,
             outside: match KeyOf::<E>::IS_MASKED {
                 true => Some(outside::<KeyOf<E>>),
@@ -195,6 +198,7 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             returning: self.returning,
             counts_inserts: self.counts_inserts,
             is_named: self.is_named,
+            rises: self.rises,
             rows: 0,
             updates: 0,
             column_sets: Vec::new(),

@@ -86,6 +86,29 @@ impl<F> Drop for InSpan<F> {
     }
 }
 
+/// Tells once of each table that all of its inserts go to one range of the engine's.
+pub fn hot_spot(table: &'static str, engine: &'static str) {
+    #[cfg(feature = "tracing")]
+    {
+        use std::{
+            collections::BTreeSet,
+            sync::{Mutex, PoisonError},
+        };
+
+        static TOLD: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(table) {
+            tracing::warn!(
+                target: "ordid",
+                table,
+                engine,
+                "keys that rise put all inserts on one range: see PLATFORM.md, \"Engines beyond one machine\""
+            );
+        }
+    }
+    let _ = (table, engine);
+}
+
 /// Tells that an attempt failed, and that there will be another.
 pub fn retried(cause: Option<Failure>, delay: Duration) {
     let cause = cause.map_or("unknown", Failure::name);

@@ -89,6 +89,9 @@ pub struct EngineProfile {
     /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a
     /// COMMIT was lost.
     pub local_locks: ServerFact,
+    /// Whether the engine splits a table by ranges of its keys over several machines, so that one of them takes all inserts
+    /// of keys that rise. The first flush of such keys into a table says so by `tracing`.
+    pub splits_by_key: bool,
     /// The words of the engine's dialect.
     pub(crate) words: Words,
     /// What the engine's errors mean.
@@ -223,6 +226,7 @@ impl EngineProfile {
     /// flush tries again.
     pub const AURORA_DSQL: Self = Self {
         name: "Aurora DSQL",
+        splits_by_key: true,
         max_transaction_rows: Some(3_000),
         max_transaction_bytes: Some(10 << 20),
         bulk: false,
@@ -238,6 +242,7 @@ impl EngineProfile {
     /// that rise put all inserts on one range, unless their index is `USING HASH`.
     pub const COCKROACHDB: Self = Self {
         name: "CockroachDB",
+        splits_by_key: true,
         bulk: false,
         temporary_tables: false,
         defer: None,
@@ -280,6 +285,7 @@ impl EngineProfile {
     /// and it has no `FOR SHARE`. Keys that rise put all inserts on one region: it has `AUTO_RANDOM` for its own keys.
     pub const TIDB: Self = Self {
         name: "TiDB",
+        splits_by_key: true,
         max_transaction_bytes: Some(100_000_000),
         tree_deletes: TreeDeletes::OneDepth,
         temporary_tables: false,
@@ -358,6 +364,7 @@ impl EngineProfile {
             bounds_waits: None,
             counts_inserts: true,
             local_locks: ServerFact::Known(false),
+            splits_by_key: false,
             words: Words {
                 dialect: D::NAME,
                 quote: <D as Dialect>::quote,

@@ -23,6 +23,8 @@ pub struct Table {
     pub(crate) counts_inserts: bool,
     /// Whether the keys are made of names.
     pub(crate) is_named: bool,
+    /// Whether later keys are greater, byte by byte.
+    pub(crate) rises: bool,
     pub(crate) rows: usize,
     pub(crate) updates: usize,
     /// The last of them.
@@ -269,6 +271,7 @@ mod tests {
             returning: &[],
             counts_inserts: true,
             is_named: false,
+            rises: true,
             rows: 1,
             updates: 0,
             column_sets: Vec::new(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_file::FlushJournal;
-use ordid_sqlx::{Journaled, UnitOfWork};
+use ordid_sqlx::{ChunkLimits, Journaled, UnitOfWork};
 use serde::{Deserialize, Serialize, Serializer};
 use sqlx::{Sqlite, SqlitePool, types::Json};
 
@@ -126,4 +126,79 @@ async fn changes_without_a_marker_row_are_refused_before_anything_is_sent() {
         work.add(user());
     });
     assert_eq!(rows.await.expect("rows are found by their keys"), 1);
+}
+
+#[derive(OrderedKey, Serialize, Deserialize)]
+#[ordid(table = "steps")]
+struct Step {
+    #[ordid(key)]
+    id: UserId,
+    number: i64,
+}
+
+/// Its rows may have been too many for one transaction.
+#[tokio::test]
+async fn a_chunk_that_failed_is_cut_anew_by_the_next_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("journal");
+    let options = sqlx::pool::PoolOptions::<Sqlite>::new().max_connections(1);
+    let pool = options
+        .connect("sqlite::memory:")
+        .await
+        .expect("a database");
+    let tables = "CREATE TABLE steps (id BLOB PRIMARY KEY, number INTEGER NOT NULL); \
+                  CREATE TRIGGER refused BEFORE INSERT ON steps WHEN new.number = 7 \
+                  BEGIN SELECT RAISE(ABORT, 'not seven'); END";
+    sqlx::raw_sql(tables).execute(&pool).await.expect("tables");
+    ordid_sqlx::create_flushes_table(&pool)
+        .await
+        .expect("a table");
+    let count = || async {
+        let count = sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM steps");
+        count.fetch_one(&pool).await.expect("a number")
+    };
+    let begin = |rows: Option<usize>| {
+        let journal = FlushJournal::open(&file).expect("a journal");
+        let work = UnitOfWork::new().with_journal(Journaled::new(journal).row::<Step>());
+        match rows {
+            Some(rows) => work.in_chunks(ChunkLimits::rows(rows)),
+            None => work,
+        }
+    };
+    let mut work = begin(Some(5));
+    for number in 0..20 {
+        let id = UserId::generate();
+        work.add(Step { id, number });
+    }
+    let error = work.flush(&pool).await.expect_err("a row is refused");
+    assert_eq!((error.committed_chunks(), count().await), (1, 5), "{error}");
+    drop(work);
+
+    let mut work = begin(Some(2));
+    assert_eq!(work.resume().expect("rows"), 20);
+    let error = work.flush(&pool).await.expect_err("a row is refused");
+    assert_eq!((error.committed_chunks(), count().await), (2, 7), "{error}");
+    assert_eq!(error.committed().expect("rows").rows(), 7);
+    drop(work);
+
+    // Not as a whole: the first rows would be sent twice.
+    let mut work = begin(None);
+    work.resume().expect("rows");
+    let error = work.flush(&pool).await.expect_err("some rows are there");
+    assert!(
+        error.is_plan() && error.to_string().contains("`in_chunks`"),
+        "{error}"
+    );
+    drop(work);
+
+    let drop_trigger = "DROP TRIGGER refused";
+    sqlx::raw_sql(drop_trigger)
+        .execute(&pool)
+        .await
+        .expect("no trigger");
+    let mut work = begin(Some(100));
+    work.resume().expect("rows");
+    let flushed = work.flush(&pool).await.expect("the rest");
+    assert_eq!((flushed.rows(), count().await), (20, 20));
+    assert_eq!(std::fs::metadata(&file).expect("a file").len(), 0);
 }

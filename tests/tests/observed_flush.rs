@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_recorders::tds::{Answer, Recorder as TdsRecorder};
-use ordid_sqlx::{Flushed, Retry};
+use ordid_sqlx::{EngineProfile, Flushed, Retry};
 use ordid_tests::told;
 use sqlx::{Pool, Sqlite, raw_sql, sqlite::SqliteConnectOptions};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
@@ -93,6 +93,41 @@ fn a_flush_is_a_span_with_its_rows() {
         observed.told,
         ["INFO ordid.flush tables=1 rows=3", "recorded retries=0"]
     );
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "events")]
+struct Event {
+    id: Uuid,
+}
+
+/// Keys of version 7 are told of once, on an engine that splits tables by their keys.
+#[test]
+fn keys_that_rise_are_told_of_where_they_make_a_hot_spot() {
+    let mut engine = EngineProfile::SQLITE;
+    engine.splits_by_key = true;
+    let flush = async |engine| {
+        let pool = Pool::connect("sqlite::memory:").await.unwrap();
+        let table = "CREATE TABLE events (id BLOB PRIMARY KEY)";
+        raw_sql(table).execute(&pool).await.unwrap();
+        let mut work = ordid_sqlx::UnitOfWork::<Sqlite>::new().with_engine(engine);
+        let id = Uuid::generate();
+        work.add(Event { id });
+        work.flush(&pool).await.unwrap()
+    };
+    let begins = "INFO ordid.flush tables=1 rows=1".to_owned();
+    let ends = "recorded retries=0".to_owned();
+    let warning = "WARN message=keys that rise put all inserts on one range: see PLATFORM.md, \"Engines beyond one \
+                   machine\" table=\"events\" engine=\"SQLite\"";
+    for (engine, warnings) in [
+        (EngineProfile::SQLITE, vec![]),
+        (engine, vec![warning.to_owned()]),
+        (engine, vec![]),
+    ] {
+        let told = observed(async || flush(engine).await).told;
+        let expected = [vec![begins.clone()], warnings, vec![ends.clone()]].concat();
+        assert_eq!(told, expected);
+    }
 }
 
 #[test]

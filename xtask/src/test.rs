@@ -147,6 +147,10 @@ pub(crate) fn settings() -> Result<ExitCode> {
 fn models() -> Command {
     let mut command = run::cargo(&["test", "-p", "ordid-core", "--lib", "--release", "--locked"]);
     command
+        // The checker has to be fast. What else is built is for tests that do not run.
+        .args(["--config", "profile.release.package.\"*\".opt-level=0"])
+        .args(["--config", "profile.release.package.generator.opt-level=3"])
+        .args(["--config", "profile.release.package.loom.opt-level=3"])
         // Other flags, other builds: without a folder of its own each run would build all anew.
         .args(["--target-dir", "target/loom", "generator::engine::model"])
         .env("RUSTFLAGS", "--cfg loom")
@@ -229,7 +233,10 @@ mod tests {
         assert_eq!(
             run::text(&models).split_once(' ').map(|(_, rest)| rest),
             Some(
-                "test -p ordid-core --lib --release --locked --target-dir target/loom \
+                "test -p ordid-core --lib --release --locked \
+                 --config profile.release.package.\"*\".opt-level=0 \
+                 --config profile.release.package.generator.opt-level=3 \
+                 --config profile.release.package.loom.opt-level=3 --target-dir target/loom \
                  generator::engine::model"
             )
         );

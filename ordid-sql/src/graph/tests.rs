@@ -161,6 +161,7 @@ pub(crate) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
                     returning: &[],
                     counts_inserts: true,
                     is_named: false,
+                    rises: true,
                     rows: 0,
                     updates: 0,
                     column_sets: Vec::new(),

@@ -34,6 +34,7 @@ fn table(columns: &'static [&'static str]) -> Table {
         returning: &[],
         counts_inserts: true,
         is_named: false,
+        rises: true,
         rows: 0,
         updates: 0,
         column_sets: Vec::new(),

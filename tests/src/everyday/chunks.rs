@@ -76,7 +76,7 @@ pub(super) async fn a_refused_chunk_leaves_those_before_it<W: EverydayWork>(
     let failed = work.flush(&pool).await.unwrap_err();
     assert!(failed.is_stale, "{failed}");
     assert_eq!(failed.row.key, Some(stale.id.to_string()), "{failed}");
-    let committed = usize::try_from(failed.committed_chunks)?;
+    let committed = usize::try_from(failed.row.committed_chunks)?;
     assert!((1..=2).contains(&committed), "{failed}");
     let written = W::Database::notes(&pool).await?;
     let written = written.iter().filter(|it| it.stars == 3).count();

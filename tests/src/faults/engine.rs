@@ -194,7 +194,7 @@ macro_rules! remote {
             }
 
             fn through(options: &$options, port: u16) -> $options {
-                let options = options.clone().host("127.0.0.1").port(port);
+                let options = Self::over_tcp(options).host("127.0.0.1").port(port);
                 options.ssl_mode($no_tls)
             }
         }

@@ -135,8 +135,6 @@ pub struct Failed {
     pub chunk: Option<usize>,
     /// Which rows are in it.
     pub rows: Option<Range<usize>>,
-    /// How many chunks are committed, of a flush in chunks.
-    pub committed_chunks: u64,
 }
 
 /// What a flush's error says of a row.
@@ -148,6 +146,8 @@ pub struct FailedRow {
     pub read_version: Option<String>,
     /// Which version it has.
     pub found_version: Option<String>,
+    /// How many chunks before its own are committed, of a flush in chunks.
+    pub committed_chunks: u64,
 }
 
 impl fmt::Display for Failed {
@@ -184,13 +184,13 @@ where
                 key: error.key().map(str::to_owned),
                 read_version: error.read_version().map(str::to_owned),
                 found_version: error.found_version().map(str::to_owned),
+                committed_chunks: error.committed_chunks(),
             }),
             names: Box::new([error.constraint(), error.column()].map(|it| it.map(str::to_owned))),
             retries: error.retries(),
             table: error.table().map(str::to_owned),
             chunk: error.chunk(),
             rows: error.rows(),
-            committed_chunks: error.committed_chunks(),
         }
     }
 }

@@ -17,7 +17,7 @@ use ordid::{KeyType as _, OrderedKey, testing::with_keys_async};
 use ordid_sqlx::{Retry, UnitOfWork};
 use ordid_tests::{
     proxy::{At, Fault, Proxy, Traffic},
-    servers::{Scratch, Servers},
+    servers::{Client, Scratch, Servers},
 };
 use sqlx::{
     MySql, Pool, Postgres, Sqlite, mysql::MySqlSslMode, pool::PoolOptions, postgres::PgSslMode,
@@ -105,7 +105,7 @@ macro_rules! remote {
             }
 
             async fn through(pool: &Pool<Self>, proxy: &Proxy) -> Result<Pool<Self>, sqlx::Error> {
-                let options = (*pool.connect_options()).clone();
+                let options = Self::over_tcp(&pool.connect_options());
                 let options = options
                     .host("127.0.0.1")
                     .port(proxy.port())

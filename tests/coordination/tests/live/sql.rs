@@ -7,7 +7,7 @@ use ordid_harness::{Policy, Server};
 use ordid_sqlx::{Backend, ConnectOptions};
 use ordid_tests::{
     proxy::Proxy,
-    servers::Servers,
+    servers::{Client, Servers},
     trials::{Outcome, ignored, run, sqlite_file},
 };
 use sqlx::{
@@ -137,7 +137,9 @@ macro_rules! network {
     ($database:ty, $options:ty, $plain:expr) => {
         impl Network for $database {
             fn at(options: &$options, port: u16) -> $options {
-                options.clone().port(port).ssl_mode($plain)
+                <Self as Client>::over_tcp(options)
+                    .port(port)
+                    .ssl_mode($plain)
             }
 
             fn port(options: &$options) -> u16 {

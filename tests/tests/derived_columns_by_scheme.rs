@@ -53,7 +53,8 @@ struct LongId(Key192);
 )]
 struct RandomId(Uuid);
 
-fn main() {
+#[test]
+fn it_compiles_and_runs() {
     assert!(CustomerId::generate() < CustomerId::generate());
     assert!(OrderId::generate() < OrderId::generate());
     assert!(LineId::generate() < LineId::generate());

@@ -89,7 +89,8 @@ pub struct Customer {
     up: Option<CustomerId>,
 }
 
-fn main() {
+#[test]
+fn it_compiles_and_runs() {
     #[derive(KeyType)]
     struct LocalId(Uuid);
 

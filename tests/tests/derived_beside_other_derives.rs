@@ -41,7 +41,8 @@ struct Extra {
     name: String,
 }
 
-fn main() {
+#[test]
+fn it_compiles_and_runs() {
     assert_eq!(Order::COLUMNS, ["orderId", "n", "bigNumber", "note"]);
     assert_eq!(Order::KEY_COLUMN, "orderId");
     let order = Order {

@@ -32,7 +32,8 @@ mod memory {
         };
         (_: $key:ty, $scheme:ty, $column:ty) => {
             impl $key {
-                const STORED: &'static [&'static str] = &["any", $crate::name_of::<$scheme, $column>()];
+                const STORED: &'static [&'static str] =
+                    &["any", $crate::name_of::<$scheme, $column>()];
             }
         };
     }
@@ -67,10 +68,17 @@ struct Random(Uuid);
 fn sqlx<K: ordid_sqlx::StoredAs<sqlx::Sqlite>>() {}
 fn oracle<K: ordid_oracle::StoredAs>() {}
 
-fn main() {
+#[test]
+fn it_compiles_and_runs() {
     assert_eq!((Bare::SCHEME, Bare::COLUMNS), ("uuid_v7", &["Uuid"][..]));
-    assert_eq!((Number::SCHEME, Number::COLUMNS), ("snowflake", &["integer"][..]));
-    assert_eq!((Random::SCHEME, Random::COLUMNS), ("uuid_v4", &["any", "char22"][..]));
+    assert_eq!(
+        (Number::SCHEME, Number::COLUMNS),
+        ("snowflake", &["integer"][..])
+    );
+    assert_eq!(
+        (Random::SCHEME, Random::COLUMNS),
+        ("uuid_v4", &["any", "char22"][..])
+    );
     sqlx::<Number>();
     oracle::<Random>();
 }

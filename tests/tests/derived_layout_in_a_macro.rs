@@ -62,7 +62,8 @@ fn name<K: KeyType>() -> &'static str {
     <K::Scheme as Scheme>::NAME
 }
 
-fn main() -> Result<(), ordid::Error> {
+#[test]
+fn it_compiles_and_runs() -> Result<(), ordid::Error> {
     assert_eq!(name::<A>(), "own");
     assert_eq!(name::<B>(), "sonyflake");
     assert_eq!(name::<C>(), "discord");

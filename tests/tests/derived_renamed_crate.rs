@@ -23,7 +23,8 @@ struct Order {
     customer: CustomerId,
 }
 
-fn main() {
+#[test]
+fn it_compiles_and_runs() {
     use keys::{KeyType, OrderedKey};
     let order = Order {
         id: OrderId::generate(),

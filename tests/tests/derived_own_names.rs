@@ -86,7 +86,8 @@ mod nothing {
     }
 }
 
-fn main() {
+#[test]
+fn it_compiles_and_runs() {
     use ordid::{KeyType, OrderedKey};
 
     let up = keys::OrderId::generate();

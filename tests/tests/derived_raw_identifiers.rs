@@ -16,7 +16,8 @@ struct r#move {
     r#crate_name: i64,
 }
 
-fn main() {
+#[test]
+fn it_compiles_and_runs() {
     assert_eq!(r#move::TABLE, "move");
     assert_eq!(r#move::KEY_COLUMN, "type");
     assert_eq!(r#move::COLUMNS, ["type", "where", "crate_name"]);

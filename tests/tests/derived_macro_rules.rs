@@ -30,7 +30,8 @@ entity! {
     Order("orders") { customer: CustomerId = Customer, replaces: Option<OrderId> = Self, }
 }
 
-fn main() {
+#[test]
+fn it_compiles_and_runs() {
     let customer = Customer {
         id: CustomerId::generate(),
     };

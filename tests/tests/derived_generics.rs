@@ -45,7 +45,8 @@ fn texts<E: Fields<Texts>>(row: &E) -> Vec<String> {
     texts.0
 }
 
-fn main() {
+#[test]
+fn it_compiles_and_runs() {
     let name = String::from("a");
     let id = NodeId::generate();
     let node: Node<'_> = Node {
@@ -90,7 +91,11 @@ fn main() {
     tree.parents(&mut |position, parent| parents.push((position, parent.to_key())));
     assert_eq!(
         (parents, tree.other, tree.value),
-        (vec![(0, Some(Uuid::nil())), (1, Some(Uuid::max()))], Uuid::max(), 1)
+        (
+            vec![(0, Some(Uuid::nil())), (1, Some(Uuid::max()))],
+            Uuid::max(),
+            1
+        )
     );
 }
 
