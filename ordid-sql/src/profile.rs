@@ -344,6 +344,30 @@ impl EngineProfile {
     }
     .without_in_names('"');
 
+    /// Returns the profile of the engine that answers `SELECT version()` with this text; `None` if the library's own is
+    /// right, or the text says nothing, as that of Aurora DSQL and of Citus.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid_sql::EngineProfile;
+    ///
+    /// let version = "8.0.11-TiDB-v8.5.0"; // SELECT version()
+    /// let engine = EngineProfile::of_version(version);
+    /// assert_eq!(engine.map(|it| it.name), Some("TiDB"));
+    /// // if let Some(engine) = engine { work = work.with_engine(engine); }
+    /// ```
+    pub fn of_version(version: &str) -> Option<Self> {
+        const ENGINES: [(&str, EngineProfile); 4] = [
+            ("CockroachDB", EngineProfile::COCKROACHDB),
+            ("-YB-", EngineProfile::YUGABYTEDB),
+            ("-TiDB-", EngineProfile::TIDB),
+            ("-Vitess", EngineProfile::VITESS),
+        ];
+        let found = ENGINES.iter().find(|(part, _)| version.contains(part));
+        found.map(|(_, engine)| *engine)
+    }
+
     const fn of<D: FlushDialect>(classify: Classify) -> Self {
         Self {
             name: D::NAME,
@@ -512,6 +536,32 @@ mod tests {
         EngineProfile::BABELFISH,
         EngineProfile::ORACLE,
     ];
+
+    /// The texts of their documentation, and of the servers that run here.
+    #[test]
+    fn the_version_tells_engines_that_speak_anothers_protocol() {
+        for (version, expected) in [
+            (
+                "CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu, built 2023/09/27 01:53:43, go1.19.10)",
+                Some("CockroachDB"),
+            ),
+            (
+                "PostgreSQL 15.2-YB-2.25.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 17.0.6",
+                Some("YugabyteDB"),
+            ),
+            ("8.0.11-TiDB-v8.5.0", Some("TiDB")),
+            ("8.0.30-Vitess", Some("Vitess")),
+            (
+                "PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu",
+                None,
+            ),
+            ("10.11.19-MariaDB-0+deb12u1", None),
+            ("9.7.4", None),
+        ] {
+            let found = EngineProfile::of_version(version).map(|it| it.name);
+            assert_eq!(found, expected, "{version}");
+        }
+    }
 
     /// What these engines do not have.
     #[test]
