@@ -614,7 +614,7 @@ impl<D> FlushError<D> {
         self.0.is_unknown
     }
 
-    /// Returns whether the database has no table `ordid_flushes`; nothing was written. Updates, upserts, deletes and
+    /// Returns whether the database has no table `ordid_flushes`; nothing was written. Updates, upserts, deletes, chunks and
     /// `with_record` need the table, and so do inserts alone if the database would take their rows twice or others may
     /// write their keys. The text has the statement that creates it.
     ///

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ordid_seaorm::{Retry, UnitOfWork, flushes_table};
 use ordid_tests::{
+    faults::Remote as _,
     proxy::{At, Fault, Proxy, Traffic},
     servers::Options,
     trials::Outcome,
@@ -12,7 +13,7 @@ use sea_orm::{
     ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, SqlxMySqlConnector,
     SqlxPostgresConnector,
 };
-use sqlx::{Pool, mysql::MySqlSslMode, pool::PoolOptions, postgres::PgSslMode};
+use sqlx::{MySql, Pool, Postgres, pool::PoolOptions};
 
 use crate::{
     Databases, create,
@@ -64,14 +65,12 @@ fn through(db: &DatabaseConnection, proxy: &Proxy) -> DatabaseConnection {
     match db.get_database_backend() {
         DbBackend::Postgres => {
             let options = db.get_postgres_connection_pool().connect_options();
-            let options = options.as_ref().clone().host("127.0.0.1");
-            let options = options.port(proxy.port()).ssl_mode(PgSslMode::Disable);
+            let options = Postgres::through(&options, proxy.port());
             SqlxPostgresConnector::from_sqlx_postgres_pool(lazy(options))
         }
         _ => {
             let options = db.get_mysql_connection_pool().connect_options();
-            let options = options.as_ref().clone().host("127.0.0.1");
-            let options = options.port(proxy.port()).ssl_mode(MySqlSslMode::Disabled);
+            let options = MySql::through(&options, proxy.port());
             SqlxMySqlConnector::from_sqlx_mysql_pool(lazy(options))
         }
     }
@@ -81,6 +80,9 @@ fn through(db: &DatabaseConnection, proxy: &Proxy) -> DatabaseConnection {
 async fn learn(db: &DatabaseConnection, proxy: &Proxy) -> Outcome<Traffic> {
     create(db, author::Entity).await?;
     create(db, book::Entity).await?;
+    // Only the first flush of a process into a table asks the catalog.
+    work().flush(db).await?;
+    empty(db).await?;
     let behind = through(db, proxy);
     assert_eq!(work().flush(&behind).await?.retries, 0);
     let traffic = proxy.last_traffic();
