@@ -32,7 +32,7 @@ use crate::{
     FlushFailure, FlushRun, Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step,
     UnresolvedCommit, Work,
     bulk::{self, BulkEnd, BulkRows},
-    in_chunks::{ChunkedFlush, check_circles, check_transaction},
+    in_chunks::{ChunkedFlush, check_chunks, check_transaction, outline},
     marker,
     not_bulk::{Ways, offered},
     observe::{self, Span},
@@ -76,6 +76,8 @@ struct Link {
     is_checked: bool,
     /// Whether the last connection was lost.
     was_lost: bool,
+    /// What the flush begins there, if it was asked.
+    scope: Option<TransactionScope>,
 }
 
 impl<B: RowBinder> Work<B> {
@@ -101,7 +103,11 @@ impl<B: RowBinder> Work<B> {
         async move {
             let span = Span::new(self.rows.tables().len(), self.rows.len());
             let flush = self.flush_in_span(&mut source, wanted, &span);
-            span.around(flush).await
+            let flushed = span.around(flush).await;
+            flushed.map_err(|error| match &self.chunked {
+                Some(chunked) => chunked.explain(error),
+                None => error,
+            })
         }
     }
 
@@ -127,15 +133,18 @@ impl<B: RowBinder> Work<B> {
             return flushed.await;
         }
         self.check_whole()?;
-        check_transaction(&plan, &engine)?;
-        if wanted == TransactionScope::Transaction && self.markers == Markers::None {
-            self.keeper
-                .check_markers(needs_marker(&self.rows, writer, &plan))?;
-        }
         let marks = match wanted {
             TransactionScope::Transaction => self.marks(writer, &plan),
             TransactionScope::Savepoint => Marks::No,
         };
+        // What is in doubt is first looked for.
+        if !self.is_in_doubt() {
+            check_transaction(&plan, &engine, wanted, marks)?;
+        }
+        if wanted == TransactionScope::Transaction && self.markers == Markers::None {
+            self.keeper
+                .check_markers(needs_marker(&self.rows, writer, &plan))?;
+        }
         // Before a connection is waited for: whatever ends the process meanwhile leaves the rows in the journal.
         let attempt = match wanted {
             TransactionScope::Transaction => self.keeper.begin(&self.rows, marks)?,
@@ -168,7 +177,7 @@ impl<B: RowBinder> Work<B> {
     /// Refuses rows of which some are committed in chunks.
     fn check_whole(&self) -> std::result::Result<(), Error> {
         match &self.chunked {
-            Some(chunked) if chunked.is_under_way(self.unresolved.is_some()) => Err(Error::plan(
+            Some(chunked) if chunked.is_under_way(self.is_in_doubt()) => Err(Error::plan(
                 "the unit of work is written in chunks, of which some are committed, or may be: flush `in_chunks` to write \
                  the others",
             )),
@@ -189,29 +198,19 @@ impl<B: RowBinder> Work<B> {
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
         let started = Instant::now();
-        if self.markers == Markers::None {
-            return Err(Error::plan(
-                "a flush `in_chunks` cannot be `without_record`: without marker rows nobody could tell which chunks are \
-                 committed",
-            )
-            .into());
-        }
-        let outline = plan.outline(&self.rows.tables());
-        self.check_chunks(outline)?;
-        check_circles(plan, &self.rows.tables(), limits)?;
+        check_chunks(plan, &self.rows.tables(), limits, self.markers)?;
+        let outline = outline(plan, &self.rows);
+        self.check_begun(plan, outline)?;
         let deadline = Deadline::new(self.deadline);
         let mut link = Link::default();
         loop {
             let begun = self
                 .chunked
                 .get_or_insert_with(|| ChunkedFlush::new(outline));
-            let next = begun.next(plan, &self.rows, limits);
-            let next = next.map_err(|error| begun.explain(error.into()))?;
-            let Some(chunk) = next else {
+            let Some(chunk) = begun.next(plan, &self.rows, limits)? else {
                 break;
             };
-            let attempt = self.keeper.begin_chunk(&self.rows, &chunk);
-            let attempt = attempt.map_err(|error| begun.explain(error.into()))?;
+            let attempt = self.keeper.begin_chunk(&self.rows, &chunk)?;
             if let Some(attempt) = &attempt {
                 begun.id = attempt.id;
             }
@@ -229,25 +228,26 @@ impl<B: RowBinder> Work<B> {
             };
             let flushed = self.flush_once(source, transaction, writer, deadline, &mut link, span);
             let flushed = flushed.await;
-            let Some(chunked) = &mut self.chunked else {
-                break;
-            };
-            match flushed {
-                Ok(flushed) => chunked.committed(flushed),
-                Err(error) => {
-                    if !error.is_commit_unknown() {
-                        chunked.failed();
-                    }
-                    return Err(chunked.explain(error));
+            let is_in_doubt = self.is_in_doubt();
+            if let Some(chunked) = &mut self.chunked {
+                match &flushed {
+                    Ok(flushed) => chunked.committed(flushed.clone()),
+                    // The same rows are looked for by the next flush.
+                    Err(_) if is_in_doubt => {}
+                    Err(_) => chunked.failed(),
                 }
             }
+            flushed?;
             if !limits.pause().is_zero() && chunk.rows.end < plan.rows() {
                 source.release();
                 source.pause(deadline.shorten(limits.pause())).await;
             }
         }
         let flushed = self.chunked.take().map(ChunkedFlush::into_flushed);
-        self.keeper.ended(Outcome::Committed);
+        // Inside the transaction of a test, a chunk in doubt stays in the journal.
+        if !self.keeper.is_in_doubt() {
+            self.keeper.ended(Outcome::Committed);
+        }
         self.clear();
         Ok(Flushed {
             elapsed: started.elapsed(),
@@ -255,19 +255,49 @@ impl<B: RowBinder> Work<B> {
         })
     }
 
+    /// Refuses what a flush in its own transactions would refuse before it sends something, for its size.
+    pub(crate) fn check_size(
+        &self,
+        plan: &Plan,
+        engine: &EngineProfile,
+    ) -> std::result::Result<(), Error> {
+        let writer = Writer::of::<B>(engine);
+        match self.limits {
+            Some(limits) => {
+                check_chunks(plan, &self.rows.tables(), limits.on(engine), self.markers)
+            }
+            None if self.is_in_doubt() => Ok(()),
+            None => {
+                let marks = self.marks(writer, plan);
+                check_transaction(plan, engine, TransactionScope::Transaction, marks)
+            }
+        }
+    }
+
+    /// Returns whether a COMMIT of this unit of work, or of a chunk of it, may have been carried out.
+    fn is_in_doubt(&self) -> bool {
+        self.unresolved.is_some() || self.keeper.is_in_doubt()
+    }
+
     /// Refuses to go on with chunks of other rows than those that were begun.
-    fn check_chunks(&mut self, outline: u64) -> std::result::Result<(), Error> {
-        let is_unresolved = self.unresolved.is_some();
-        match &self.chunked {
-            None if is_unresolved => Err(Error::plan(
-                "the unit of work may be in the database already, as a whole: flush it without `in_chunks`, to find out",
-            )),
-            Some(chunked) if chunked.is_under_way(is_unresolved) => chunked.check(outline),
-            Some(chunked) if chunked.check(outline).is_err() => {
+    fn check_begun(&mut self, plan: &Plan, outline: u64) -> std::result::Result<(), Error> {
+        let is_in_doubt = self.is_in_doubt();
+        let Some(chunked) = &mut self.chunked else {
+            return match is_in_doubt {
+                true => Err(Error::plan(
+                    "the unit of work may be in the database already, as a whole: flush it without `in_chunks`, to find out",
+                )),
+                false => Ok(()),
+            };
+        };
+        chunked.count_earlier(plan, &self.rows.tables());
+        let checked = chunked.check(outline);
+        match checked {
+            Err(_) if !chunked.is_under_way(is_in_doubt) => {
                 self.chunked = None;
                 Ok(())
             }
-            _ => Ok(()),
+            checked => checked,
         }
     }
 
@@ -293,7 +323,8 @@ impl<B: RowBinder> Work<B> {
         } = transaction;
         let was_in_doubt = attempt.as_ref().is_some_and(|it| it.in_doubt);
         let is_chunk = chunk.is_some();
-        let mut scope = wanted;
+        // That of the chunk before, which is on the same connection.
+        let mut scope = link.scope.unwrap_or(wanted);
         let mut unconnected = None;
         if !plan.is_empty() {
             // If there is no connection, that was the first attempt.
@@ -304,6 +335,11 @@ impl<B: RowBinder> Work<B> {
                 // The flush ends where it begins.
                 None => source.discard(),
                 Some(Err(error)) if error.is_final() => {
+                    if wanted == TransactionScope::Transaction
+                        && (was_in_doubt || self.unresolved.is_some())
+                    {
+                        return Err(error.into_unknown());
+                    }
                     if !was_in_doubt {
                         match is_chunk {
                             true => self.keeper.ended_chunk(Outcome::Nothing),
@@ -315,6 +351,7 @@ impl<B: RowBinder> Work<B> {
                 Some(Err(error)) => unconnected = Some(error),
             }
         }
+        link.scope = Some(scope);
         let mut run = match scope {
             TransactionScope::Transaction => {
                 let run = self.begun::<S::Connection>(plan, attempt.as_ref(), chunk);

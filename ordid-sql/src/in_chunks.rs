@@ -11,13 +11,16 @@
 //! before the chunk that is under way. Only this chunk can be in doubt, and its marker row tells what became of it. A
 //! journal has the chunk's number and its rows before the first of them is sent.
 
-use std::{ops::Range, time::Duration};
+use std::{hash::Hasher as _, ops::Range, time::Duration};
 
 use ordid_core::{Error, uuid::Uuid};
+use siphasher::sip::SipHasher24;
 
 use crate::{
-    Action, EngineProfile, FlushError, Flushed, PendingRows, Plan, Table, Tally, UpsertStep,
-    plan::Inseparable, spi::RowBinder,
+    Action, EngineProfile, FlushError, Flushed, Markers, Marks, PendingRows, Plan, Table, Tally,
+    UpsertStep,
+    plan::Inseparable,
+    spi::{RowBinder, TransactionScope},
 };
 
 /// How much one transaction of a flush in chunks may hold, and how long the flush waits between two of them.
@@ -55,8 +58,8 @@ impl ChunkLimits {
         }
     }
 
-    /// At most so many bytes of values, where the library tells how large they are: SQLx, SeaORM and Diesel do. The other
-    /// libraries take any number. A row that is larger goes alone. It costs time, as each row is encoded once more to be
+    /// At most so many bytes of values, where the library tells how large they are: all do but tiberius and Oracle, which
+    /// take any number. A row that is larger goes alone. It costs time, as each row is encoded once more to be
     /// measured.
     #[must_use]
     pub const fn with_bytes(mut self, bytes: usize) -> Self {
@@ -101,17 +104,71 @@ fn rows_of_transaction(engine: &EngineProfile) -> usize {
 /// # Errors
 ///
 /// If they have to go in chunks.
-pub(crate) fn check_transaction(plan: &Plan, engine: &EngineProfile) -> Result<(), Error> {
-    let most = rows_of_transaction(engine);
-    match plan.rows() > most {
-        true => Err(Error::plan(format!(
-            "the flush would send {} rows in one transaction, and {} takes {most} beside a marker row: flush `in_chunks`, \
-             each of which is written exactly once, but not all or none",
-            plan.rows(),
-            engine.name
+pub(crate) fn check_transaction(
+    plan: &Plan,
+    engine: &EngineProfile,
+    scope: TransactionScope,
+    marks: Marks,
+) -> Result<(), Error> {
+    let (rows, name) = (plan.rows(), engine.name);
+    let Some(most) = engine.max_transaction_rows else {
+        return Ok(());
+    };
+    match scope {
+        TransactionScope::Savepoint if rows > most => Err(Error::plan(format!(
+            "the flush would send {rows} rows in your transaction, and {name} takes {most} in one"
         ))),
-        false => Ok(()),
+        TransactionScope::Transaction if rows + usize::from(marks != Marks::No) > most => {
+            Err(Error::plan(format!(
+                "the flush would send {rows} rows in one transaction, and {name} takes {most}, a marker row included: \
+                 flush `in_chunks`, each of which is written exactly once, but not all or none"
+            )))
+        }
+        _ => Ok(()),
     }
+}
+
+/// Refuses chunks that nobody could find again, and rows that need one transaction and are more than a chunk takes.
+///
+/// # Errors
+///
+/// If the flush writes no marker rows, or there are such rows. Their bytes are not looked at.
+pub(crate) fn check_chunks(
+    plan: &Plan,
+    tables: &[Table],
+    limits: ChunkLimits,
+    markers: Markers,
+) -> Result<(), Error> {
+    if markers == Markers::None {
+        return Err(Error::plan(
+            "a flush `in_chunks` cannot be `without_record`: without marker rows nobody could tell which chunks are \
+             committed",
+        ));
+    }
+    let mut circles = plan.deferred().iter();
+    match circles.find(|it| it.rows.len() > limits.rows) {
+        Some(circle) => Err(too_many(circle, tables, limits.rows)),
+        None => Ok(()),
+    }
+}
+
+/// Returns a hash of what is done with which rows, in the order of sending: how many of them go by a statement is not in
+/// it.
+pub(crate) fn outline<B: RowBinder>(plan: &Plan, rows: &PendingRows<B>) -> u64 {
+    let mut hasher = SipHasher24::new();
+    let mut last = None;
+    for chunk in plan.chunks() {
+        let of = (chunk.action, chunk.table);
+        if last != Some(of) {
+            let table = rows.table(chunk.table);
+            hasher.write(chunk.action.name_in(&table).as_bytes());
+            last = Some(of);
+        }
+        for (_, key) in rows.keys_of(&chunk) {
+            hasher.write(key.as_bytes());
+        }
+    }
+    hasher.finish()
 }
 
 /// A chunk of a unit of work: rows of its plan, counted in the order of sending.
@@ -120,7 +177,7 @@ pub(crate) struct PlanChunk {
     /// Which one, from 0.
     pub(crate) number: u64,
     pub(crate) rows: Range<usize>,
-    /// The [outline](Plan::outline) of the plan.
+    /// The [outline] of the plan.
     pub(crate) outline: u64,
 }
 
@@ -178,8 +235,15 @@ impl ChunkedFlush {
     }
 
     /// Returns whether chunks are committed, or may be: if it is not known what became of a COMMIT.
-    pub(crate) const fn is_under_way(&self, is_unresolved: bool) -> bool {
-        self.done > 0 || is_unresolved
+    pub(crate) const fn is_under_way(&self, is_in_doubt: bool) -> bool {
+        self.done > 0 || is_in_doubt
+    }
+
+    /// Counts the rows that an earlier run has written.
+    pub(crate) fn count_earlier(&mut self, plan: &Plan, tables: &[Table]) {
+        if self.done > 0 && self.flushed.tables.is_empty() {
+            self.flushed = Tally::of_all(&plan.part(0..self.done), tables);
+        }
     }
 
     /// Refuses a plan in which the rows that are committed are not the first ones.
@@ -192,8 +256,9 @@ impl ChunkedFlush {
             return Ok(());
         }
         Err(Error::plan(format!(
-            "{} rows of the unit of work are committed in chunks, and it {}: the others cannot be told from them; look in \
-             the database for what is missing, `clear` the unit of work, and add that",
+            "the first {} rows of the unit of work are committed in chunks, perhaps some more, and it {}: the others cannot \
+             be told from them; `clear` it; with a journal, `resume` and flush it, and add rows then; without one, look in \
+             the database for what is missing, and add that",
             self.done,
             match self.has_changed {
                 true => "has changed since",
@@ -214,10 +279,6 @@ impl ChunkedFlush {
         rows: &PendingRows<B>,
         limits: ChunkLimits,
     ) -> Result<Option<PlanChunk>, Error> {
-        if self.done > 0 && self.flushed.tables.is_empty() {
-            // An earlier run wrote them.
-            self.flushed = Tally::of_all(&plan.part(0..self.done), &rows.tables());
-        }
         let chunk = match self.begun.clone() {
             Some(begun) => begun,
             None if self.done >= plan.rows() => return Ok(None),
@@ -290,23 +351,6 @@ fn next_rows<B: RowBinder>(
         None => Ok(start..plan.statement_end(start, end)),
         Some(together) if together.rows.start > start => Ok(start..together.rows.start),
         Some(together) => Err(too_many(together, &rows.tables(), end - start)),
-    }
-}
-
-/// Refuses rows that need one transaction and are more than a chunk takes.
-///
-/// # Errors
-///
-/// If there are such rows. Their bytes are not looked at.
-pub(crate) fn check_circles(
-    plan: &Plan,
-    tables: &[Table],
-    limits: ChunkLimits,
-) -> Result<(), Error> {
-    let mut circles = plan.deferred().iter();
-    match circles.find(|it| it.rows.len() > limits.rows) {
-        Some(circle) => Err(too_many(circle, tables, limits.rows)),
-        None => Ok(()),
     }
 }
 

@@ -1,9 +1,8 @@
 //! The order of statements.
 
-use std::{hash::Hasher as _, ops::Range};
+use std::ops::Range;
 
 use petgraph::{algo::tarjan_scc, graph::DiGraph};
-use siphasher::sip::SipHasher24;
 
 use crate::{
     EngineProfile, Table,
@@ -67,6 +66,22 @@ impl Action {
     /// Whether it is a step of an upsert.
     pub(crate) fn upserts(self) -> bool {
         matches!(self, Self::Upsert { .. })
+    }
+
+    /// Returns a text for it and the table that it is done with, which another version of the program has as well.
+    pub(crate) fn name_in(self, table: &Table) -> String {
+        let parent = |parent: usize| table.parents[parent].column();
+        let (what, of) = match self {
+            Self::Insert => ("insert", ""),
+            Self::FixUp { parent: it } => ("fix up", parent(it)),
+            Self::Upsert { .. } => ("upsert", ""),
+            Self::Update => ("update", ""),
+            Self::UpdateColumns { .. } => ("update columns", ""),
+            Self::Unlink { parent: it } => ("unlink", parent(it)),
+            Self::Delete => ("delete", ""),
+        };
+        let schema = table.schema.unwrap_or_default();
+        format!("{what} {of} {schema} {}\n", table.name)
     }
 
     /// Whether it sends rows that the database has to insert.
@@ -437,42 +452,6 @@ impl Plan {
             before += stretch.rows.len();
         }
         end
-    }
-
-    /// Returns a hash of what is done with how many rows of which tables, in which order: two plans of the same rows with
-    /// the same outline send them in the same order.
-    pub(crate) fn outline(&self, tables: &[Table]) -> u64 {
-        let mut hasher = SipHasher24::new();
-        let mut last = None;
-        let mut rows = 0;
-        let mut write = |of: Option<(Action, usize)>, rows: usize| {
-            let Some((action, table)) = of else { return };
-            let table = &tables[table];
-            let parent = |parent: usize| table.parents[parent].column();
-            let (what, of) = match action {
-                Action::Insert => ("insert", ""),
-                Action::FixUp { parent: it } => ("fix up", parent(it)),
-                Action::Upsert { .. } => ("upsert", ""),
-                Action::Update => ("update", ""),
-                Action::UpdateColumns { .. } => ("update columns", ""),
-                Action::Unlink { parent: it } => ("unlink", parent(it)),
-                Action::Delete => ("delete", ""),
-            };
-            let schema = table.schema.unwrap_or_default();
-            let line = format!("{what} {of} {schema} {} {rows}\n", table.name);
-            hasher.write(line.as_bytes());
-        };
-        // Rows of one action and table that follow each other count as one, in whatever stretches they are.
-        for stretch in &self.stretches {
-            let of = Some((stretch.action, stretch.table));
-            if of != last {
-                write(last, rows);
-                (last, rows) = (of, 0);
-            }
-            rows += stretch.rows.len();
-        }
-        write(last, rows);
-        hasher.finish()
     }
 
     /// Returns whether nothing but new rows is written, so that any one of their keys tells whether

@@ -289,7 +289,8 @@ impl EngineProfile {
         max_transaction_bytes: Some(100_000_000),
         tree_deletes: TreeDeletes::OneDepth,
         temporary_tables: false,
-        local_locks: ServerFact::Known(false),
+        // It may compare keys only at COMMIT (`tidb_txn_mode`).
+        local_locks: ServerFact::Known(true),
         ..Self::MYSQL
     }
     .which_reads_snapshots();

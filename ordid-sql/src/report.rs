@@ -64,7 +64,8 @@ pub struct Progress {
     pub table: &'static str,
     /// The rows of this chunk.
     pub rows: usize,
-    /// The number of rows accepted so far, over all tables. It begins at 0 again if a flush is tried again.
+    /// The number of rows accepted so far, over all tables. If a flush is tried again, it begins at 0 again, and in
+    /// chunks at the rows of the chunks before.
     pub done: usize,
     /// The rows to send. A row that is inserted with NULL and completed by an update counts twice, as
     /// does one whose foreign key is set to NULL before it is deleted.

@@ -323,7 +323,9 @@ impl<B: RowBinder> Work<B> {
     /// Returns how many rows a flush would send.
     pub(crate) fn planned_rows(&mut self, engine: EngineProfile) -> Result<usize, Error> {
         let engine = self.engine_for(engine)?;
-        Ok(self.rows.plan(&engine)?.rows())
+        let plan = self.rows.plan(&engine)?;
+        self.check_size(&plan, &engine)?;
+        Ok(plan.rows())
     }
 
     /// Brings back what an earlier run left in the journal, and returns the number of rows.
@@ -431,6 +433,11 @@ impl<B: RowBinder> Keeper<B> {
         attempt.transpose()
     }
 
+    /// Returns whether what the journal has may be in the database already.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.journaled.as_ref().is_some_and(|it| it.is_in_doubt())
+    }
+
     /// Says how a chunk ended.
     pub(crate) fn ended_chunk(&mut self, outcome: Outcome) {
         if let Some(journaled) = &mut self.journaled {
@@ -487,6 +494,10 @@ impl<B: RowBinder> Keeper<B> {
         _: &PlanChunk,
     ) -> Result<Option<Attempt>, Error> {
         Ok(None)
+    }
+
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        false
     }
 
     pub(crate) fn ended_chunk(&mut self, _: Outcome) {}

@@ -119,9 +119,10 @@ macro_rules! work_settings {
             /// before it is deleted, may have this NULL until a later chunk. Rows of a circle that the database checks at
             /// COMMIT go in one chunk, or are refused if it does not take them.
             ///
-            /// A `flush_in` writes all rows in your transaction, whatever the limits are. A marker row older than a day may
-            /// be removed: if a flush takes longer and then loses the answer to a COMMIT, it cannot find out what became of
-            /// that chunk.
+            /// A `flush_in` writes all rows in your transaction, whatever the limits are. The marker rows of all chunks have
+            /// the time at which the unit of work was begun, and after a day they may be removed: if an answer to a COMMIT is
+            /// lost later than that, as in a unit of work that is resumed days after, the flush cannot find out what became
+            /// of that chunk.
             #[must_use]
             pub fn in_chunks(mut self, limits: $crate::ChunkLimits) -> Self {
                 self.0.set_limits(limits);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_file::FlushJournal;
+use ordid_sql::Journal;
 use ordid_sqlx::{ChunkLimits, Journaled, UnitOfWork};
 use serde::{Deserialize, Serialize, Serializer};
 use sqlx::{Sqlite, SqlitePool, types::Json};
@@ -136,69 +137,178 @@ struct Step {
     number: i64,
 }
 
-/// Its rows may have been too many for one transaction.
-#[tokio::test]
-async fn a_chunk_that_failed_is_cut_anew_by_the_next_run() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("journal");
-    let options = sqlx::pool::PoolOptions::<Sqlite>::new().max_connections(1);
-    let pool = options
-        .connect("sqlite::memory:")
-        .await
-        .expect("a database");
-    let tables = "CREATE TABLE steps (id BLOB PRIMARY KEY, number INTEGER NOT NULL); \
-                  CREATE TRIGGER refused BEFORE INSERT ON steps WHEN new.number = 7 \
-                  BEGIN SELECT RAISE(ABORT, 'not seven'); END";
-    sqlx::raw_sql(tables).execute(&pool).await.expect("tables");
-    ordid_sqlx::create_flushes_table(&pool)
-        .await
-        .expect("a table");
-    let count = || async {
-        let count = sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM steps");
-        count.fetch_one(&pool).await.expect("a number")
-    };
-    let begin = |rows: Option<usize>| {
-        let journal = FlushJournal::open(&file).expect("a journal");
+/// A table that refuses the row of this number, and a journal.
+struct Steps {
+    pool: SqlitePool,
+    folder: tempfile::TempDir,
+}
+
+impl Steps {
+    async fn which_refuse(number: i64) -> Self {
+        let options = sqlx::pool::PoolOptions::<Sqlite>::new().max_connections(1);
+        let pool = options
+            .connect("sqlite::memory:")
+            .await
+            .expect("a database");
+        let tables = format!(
+            "CREATE TABLE steps (id BLOB PRIMARY KEY, number INTEGER NOT NULL); \
+             CREATE TRIGGER refused BEFORE INSERT ON steps WHEN new.number = {number} \
+             BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+        );
+        let tables = sqlx::AssertSqlSafe(tables);
+        sqlx::raw_sql(tables).execute(&pool).await.expect("tables");
+        ordid_sqlx::create_flushes_table(&pool)
+            .await
+            .expect("a table");
+        let folder = tempfile::tempdir().expect("a folder");
+        Self { pool, folder }
+    }
+
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    async fn refuse_nothing(&self) {
+        let drop_trigger = "DROP TRIGGER refused";
+        let dropped = sqlx::raw_sql(drop_trigger).execute(&self.pool).await;
+        dropped.expect("no trigger");
+    }
+
+    async fn count(&self) -> i64 {
+        let count = sqlx::query_scalar::<_, i64>("SELECT COUNT(DISTINCT number) FROM steps");
+        count.fetch_one(&self.pool).await.expect("a number")
+    }
+
+    /// Begins a unit of work with this journal, in chunks of so many rows.
+    fn work(journal: impl Journal + 'static, rows: Option<usize>) -> UnitOfWork<Sqlite> {
         let work = UnitOfWork::new().with_journal(Journaled::new(journal).row::<Step>());
         match rows {
             Some(rows) => work.in_chunks(ChunkLimits::rows(rows)),
             None => work,
         }
-    };
-    let mut work = begin(Some(5));
-    for number in 0..20 {
-        let id = UserId::generate();
-        work.add(Step { id, number });
     }
-    let error = work.flush(&pool).await.expect_err("a row is refused");
-    assert_eq!((error.committed_chunks(), count().await), (1, 5), "{error}");
+
+    fn fill(work: &mut UnitOfWork<Sqlite>) {
+        for number in 0..20 {
+            let id = UserId::generate();
+            work.add(Step { id, number });
+        }
+    }
+}
+
+/// Copies the file as it is when it was made durable for the time of this number.
+struct Copied {
+    journal: FlushJournal,
+    file: std::path::PathBuf,
+    to: std::path::PathBuf,
+    copied_at: usize,
+    syncs: usize,
+}
+
+impl Journal for Copied {
+    fn append(&mut self, record: &[u8]) -> Result<(), ordid::Error> {
+        self.journal.append(record)
+    }
+
+    fn sync(&mut self) -> Result<(), ordid::Error> {
+        self.journal.sync()?;
+        self.syncs += 1;
+        if self.syncs == self.copied_at {
+            std::fs::copy(&self.file, &self.to).expect("a copy");
+        }
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        visit: &mut dyn FnMut(&[u8]) -> Result<(), ordid::Error>,
+    ) -> Result<(), ordid::Error> {
+        self.journal.read(visit)
+    }
+
+    fn clear(&mut self) -> Result<(), ordid::Error> {
+        self.journal.clear()
+    }
+}
+
+/// The second chunk has landed when the process is killed, and its marker row is there. The next run has other limits.
+#[tokio::test]
+async fn a_chunk_in_doubt_is_the_same_rows_in_the_next_run() {
+    for limit in [2, 20] {
+        let steps = Steps::which_refuse(12).await;
+        let journal = Copied {
+            journal: FlushJournal::open(steps.file("first")).expect("a journal"),
+            file: steps.file("first"),
+            to: steps.file("killed"),
+            copied_at: 2,
+            syncs: 0,
+        };
+        let mut work = Steps::work(journal, Some(5));
+        Steps::fill(&mut work);
+        let error = work.flush(&steps.pool).await.expect_err("the third chunk");
+        assert_eq!((error.committed_chunks(), steps.count().await), (2, 10));
+        drop(work);
+        steps.refuse_nothing().await;
+
+        // The rows cannot be told from others that may have been added.
+        let killed = FlushJournal::open(steps.file("killed")).expect("a journal");
+        let mut work = Steps::work(killed, Some(limit));
+        assert_eq!(work.resume().expect("rows"), 20);
+        work.reserve::<Step>(1);
+        let error = work
+            .flush(&steps.pool)
+            .await
+            .expect_err("it may have changed");
+        assert!(error.is_plan() && error.committed_chunks() == 1, "{error}");
+        work.clear();
+
+        assert_eq!(work.resume().expect("rows"), 20);
+        let flushed = work.flush(&steps.pool).await.expect("the rest");
+        assert_eq!((flushed.rows(), steps.count().await), (20, 20));
+    }
+}
+
+/// Its rows may have been too many for one transaction.
+#[tokio::test]
+async fn a_chunk_that_failed_is_cut_anew_by_the_next_run() {
+    let steps = Steps::which_refuse(7).await;
+    let (pool, file) = (&steps.pool, steps.file("journal"));
+    let begin = |rows| Steps::work(FlushJournal::open(&file).expect("a journal"), rows);
+    let mut work = begin(Some(5));
+    Steps::fill(&mut work);
+    let error = work.flush(pool).await.expect_err("a row is refused");
+    assert_eq!(
+        (error.committed_chunks(), steps.count().await),
+        (1, 5),
+        "{error}"
+    );
     drop(work);
 
     let mut work = begin(Some(2));
     assert_eq!(work.resume().expect("rows"), 20);
-    let error = work.flush(&pool).await.expect_err("a row is refused");
-    assert_eq!((error.committed_chunks(), count().await), (2, 7), "{error}");
+    let error = work.flush(pool).await.expect_err("a row is refused");
+    assert_eq!(
+        (error.committed_chunks(), steps.count().await),
+        (2, 7),
+        "{error}"
+    );
     assert_eq!(error.committed().expect("rows").rows(), 7);
     drop(work);
 
     // Not as a whole: the first rows would be sent twice.
     let mut work = begin(None);
     work.resume().expect("rows");
-    let error = work.flush(&pool).await.expect_err("some rows are there");
+    let error = work.flush(pool).await.expect_err("some rows are there");
     assert!(
         error.is_plan() && error.to_string().contains("`in_chunks`"),
         "{error}"
     );
     drop(work);
 
-    let drop_trigger = "DROP TRIGGER refused";
-    sqlx::raw_sql(drop_trigger)
-        .execute(&pool)
-        .await
-        .expect("no trigger");
+    steps.refuse_nothing().await;
     let mut work = begin(Some(100));
     work.resume().expect("rows");
-    let flushed = work.flush(&pool).await.expect("the rest");
-    assert_eq!((flushed.rows(), count().await), (20, 20));
+    let flushed = work.flush(pool).await.expect("the rest");
+    assert_eq!((flushed.rows(), steps.count().await), (20, 20));
     assert_eq!(std::fs::metadata(&file).expect("a file").len(), 0);
 }

@@ -156,7 +156,7 @@ impl<S: RowSink + 'static> Journaled<S> {
         let held = self.hold(pending_rows)?;
         if let Some(chunk) = &held.chunk {
             return Err(Error::journal(format!(
-                "{} rows of the unit of work are committed in chunks: flush `in_chunks` to write the others",
+                "{} rows of the unit of work are committed in chunks, perhaps more: flush `in_chunks` to write the others",
                 chunk.rows.start
             )));
         }
@@ -189,6 +189,12 @@ impl<S: RowSink + 'static> Journaled<S> {
                 "the unit of work may be in the database already, as a whole: flush it without `in_chunks`, to find out",
             ));
         }
+        if held.in_doubt && held.chunk.as_ref() != Some(chunk) {
+            return Err(Error::journal(
+                "another chunk of the unit of work may be in the database already: `clear` the unit of work, `resume` it, and \
+                 flush it, to find out",
+            ));
+        }
         let attempt = held.attempt();
         self.journal.append(&record::chunk_record(chunk))?;
         self.journal.sync()?;
@@ -206,6 +212,11 @@ impl<S: RowSink + 'static> Journaled<S> {
             (Outcome::Nothing, _) => self.ended(outcome),
             _ => {}
         }
+    }
+
+    /// Returns whether an attempt of this unit of work may have been carried out.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.held.as_ref().is_some_and(|it| it.in_doubt)
     }
 
     /// Returns how far an earlier run was with a unit of work that it wrote in chunks.

@@ -194,6 +194,9 @@ async fn a_process_that_is_killed_twenty_times_writes_each_row_once(pool: PgPool
         // Until some more rows are there: a run takes the whole journal in first.
         let before = count(&pool, "stop").await?;
         while count(&pool, "stop").await? < (before + all / 40).min(all - 3_000) {
+            if process.is_over()? {
+                return Err(format!("it ended by itself after {kills} kills").into());
+            }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         tokio::time::sleep(Duration::from_millis(

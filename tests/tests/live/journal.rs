@@ -385,6 +385,11 @@ impl Process {
         }))
     }
 
+    /// Returns whether it has ended by itself.
+    pub fn is_over(&mut self) -> std::io::Result<bool> {
+        Ok(self.child.try_wait()?.is_some())
+    }
+
     /// Kills the process by SIGKILL and waits for its end.
     pub fn kill(&mut self) -> std::io::Result<()> {
         self.child.kill()?;

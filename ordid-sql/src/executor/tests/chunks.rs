@@ -137,6 +137,39 @@ fn a_chunk_whose_outcome_is_unknown_is_looked_for_by_the_next_flush() {
     assert_eq!(writes(&server), "2 insert items 5:e; 2 commit");
 }
 
+/// Otherwise its marker row would be taken for that of other rows.
+#[test]
+fn a_chunk_in_doubt_keeps_its_rows_through_other_limits_and_a_refused_connection() {
+    for limit in [1, 4] {
+        let server = Server::default();
+        server
+            .once("1 commit", Answer::Succeeds)
+            .once("1 commit", Answer::FailsAfter(Failure::Lost));
+        let mut work = in_chunks(6, 2);
+        flush(&mut work, Source::only(&server)).unwrap_err();
+        work.set_limits(ChunkLimits::rows(limit));
+        server.once("check", Answer::WrongState);
+        let error = flush(&mut work, Source::new(&server)).unwrap_err();
+        assert!(
+            error.is_connection_state() && error.is_commit_unknown(),
+            "{error}"
+        );
+        let flushed = flush(&mut work, Source::new(&server)).unwrap();
+        assert_eq!((flushed.rows(), server.items().len()), (6, 6), "{limit}");
+    }
+}
+
+#[test]
+fn inside_the_transaction_of_a_test_each_chunk_has_a_savepoint() {
+    let server = Server::default();
+    server.once("check", Answer::Savepoint);
+    flush(&mut in_chunks(4, 2), Source::new(&server)).unwrap();
+    assert_log(
+        &server,
+        "1 savepoint; 1 insert items 1:a 2:b; 1 commit; 1 savepoint; 1 insert items 3:c 4:d; 1 commit",
+    );
+}
+
 #[test]
 fn rows_that_were_added_after_a_chunk_cannot_be_told_from_the_others() {
     let server = Server::default();
@@ -151,6 +184,7 @@ fn rows_that_were_added_after_a_chunk_cannot_be_told_from_the_others() {
         error.is_plan() && error.to_string().contains("has changed since"),
         "{error}"
     );
+    assert_eq!(error.committed_chunks(), 1);
     assert!(server.log().is_empty());
     work.clear();
     flush(&mut work, Source::new(&server)).unwrap();
@@ -208,7 +242,7 @@ fn a_transaction_takes_no_more_rows_than_the_engine_allows() {
     let error = flush(&mut work, source).unwrap_err();
     assert!(error.is_plan(), "{error}");
     assert!(
-        error.to_string().contains("takes 2 beside a marker row"),
+        error.to_string().contains("takes 3, a marker row included"),
         "{error}"
     );
     assert!(server.log().is_empty());
