@@ -32,14 +32,15 @@ pub(crate) fn test(extra: &[String]) -> Result<ExitCode> {
     Ok(conclude(status, &summary))
 }
 
-/// Runs the tests of the benches, a workspace of its own with its own build folder, where the checkout has
-/// it. They need no server.
+/// Runs the tests of the benches, a workspace of its own, where the checkout has it. They need no server.
 fn benches(summary: &mut Summary) -> Result<Option<ExitStatus>> {
     if !run::root().join(BENCH).exists() {
         return Ok(None);
     }
     let mut command = run::cargo(&["test", "--locked", "--no-fail-fast"]);
     command.args(["--manifest-path", BENCH]);
+    // Much of what they are built of is there already.
+    command.args(["--target-dir", "target"]);
     // The others would be built with all the libraries that they are measured against, for nothing.
     for package in benches_with_tests()? {
         command.args(["-p", &package]);
