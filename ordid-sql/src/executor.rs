@@ -1,8 +1,10 @@
 //! Carries a flush out, step by step, over any library.
 
 mod bound;
+mod chunks;
 mod deadline;
 mod locate;
+mod probe;
 mod protected;
 mod read;
 mod staged;
@@ -11,14 +13,14 @@ mod upsert;
 
 use std::time::Instant;
 
-use ordid_core::{Error, uuid::Uuid};
-
 use self::{
     bound::{bind, send},
+    chunks::{ChunkOf, OneTransaction},
     deadline::Deadline,
     locate::locate,
+    probe::probe,
     protected::can_tell,
-    read::{Read, read, read_committed, reads},
+    read::{Read, read, reads},
     staged::{Staged, Staging, clear, takes_bulk},
     stale::found_version,
     upsert::upsert,
@@ -28,15 +30,12 @@ pub(crate) use self::{
     upsert::Sent,
 };
 use crate::{
-    Action, Attempt, Chunk, ChunkLimits, DriverError, EngineProfile, Failure, FlushError,
-    FlushFailure, FlushRun, Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step,
-    UnresolvedCommit, Work,
+    Action, Attempt, Chunk, DriverError, EngineProfile, Failure, FlushError, FlushFailure,
+    FlushRun, Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit,
+    Work,
     bulk::{self, BulkEnd, BulkRows},
-    in_chunks::{ChunkedFlush, check_chunks, check_transaction, outline},
-    marker,
     not_bulk::{Ways, offered},
     observe::{self, Span},
-    profile::ServerFact,
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
         StatementKind, TransactionScope,
@@ -47,28 +46,6 @@ use crate::{
 type Run<C> = FlushRun<<C as FlushConnection>::Error>;
 type Result<T, C> = std::result::Result<T, FlushError<<C as FlushConnection>::Error>>;
 
-/// What one transaction of a flush writes.
-struct OneTransaction {
-    plan: Plan,
-    wanted: TransactionScope,
-    /// Whether it writes a marker row, if the flush begins it itself.
-    marks: Marks,
-    /// What the journal says of it.
-    attempt: Option<Attempt>,
-    /// Which chunk it is, if the rows go in chunks.
-    chunk: Option<ChunkOf>,
-}
-
-/// A chunk of a unit of work.
-#[derive(Debug, Clone, Copy)]
-struct ChunkOf {
-    /// The key of its marker row.
-    marker: Uuid,
-    /// How many rows are committed before it, of how many.
-    before: usize,
-    total: usize,
-}
-
 /// The state of a flush's connection.
 #[derive(Debug, Default)]
 struct Link {
@@ -76,7 +53,7 @@ struct Link {
     is_checked: bool,
     /// Whether the last connection was lost.
     was_lost: bool,
-    /// What the flush begins there, if it was asked.
+    /// Whether the flush begins a transaction or a savepoint there, once the connection was asked.
     scope: Option<TransactionScope>,
 }
 
@@ -128,19 +105,13 @@ impl<B: RowBinder> Work<B> {
             rising.for_each(|it| observe::hot_spot(it.name, engine.name));
         }
         let writer = Writer::of::<B>(&engine);
+        self.check_size(&plan, &engine, wanted)?;
         if let (Some(limits), TransactionScope::Transaction) = (self.limits, wanted) {
             let flushed = self.flush_chunks(source, &plan, limits.on(&engine), writer, span);
             return flushed.await;
         }
         self.check_whole()?;
-        let marks = match wanted {
-            TransactionScope::Transaction => self.marks(writer, &plan),
-            TransactionScope::Savepoint => Marks::No,
-        };
-        // What is in doubt is first looked for.
-        if !self.is_in_doubt() {
-            check_transaction(&plan, &engine, wanted, marks)?;
-        }
+        let marks = self.marks(writer, &plan, wanted);
         if wanted == TransactionScope::Transaction && self.markers == Markers::None {
             self.keeper
                 .check_markers(needs_marker(&self.rows, writer, &plan))?;
@@ -174,133 +145,6 @@ impl<B: RowBinder> Work<B> {
         Ok(flushed)
     }
 
-    /// Refuses rows of which some are committed in chunks.
-    fn check_whole(&self) -> std::result::Result<(), Error> {
-        match &self.chunked {
-            Some(chunked) if chunked.is_under_way(self.is_in_doubt()) => Err(Error::plan(
-                "the unit of work is written in chunks, of which some are committed, or may be: flush `in_chunks` to write \
-                 the others",
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// Writes all rows by several transactions, one after the other.
-    async fn flush_chunks<S>(
-        &mut self,
-        source: &mut S,
-        plan: &Plan,
-        limits: ChunkLimits,
-        writer: Writer<'_>,
-        span: &Span,
-    ) -> Result<Flushed, S::Connection>
-    where
-        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
-    {
-        let started = Instant::now();
-        check_chunks(plan, &self.rows.tables(), limits, self.markers)?;
-        let outline = outline(plan, &self.rows);
-        self.check_begun(plan, outline)?;
-        let deadline = Deadline::new(self.deadline);
-        let mut link = Link::default();
-        loop {
-            let begun = self
-                .chunked
-                .get_or_insert_with(|| ChunkedFlush::new(outline));
-            let Some(chunk) = begun.next(plan, &self.rows, limits)? else {
-                break;
-            };
-            let attempt = self.keeper.begin_chunk(&self.rows, &chunk)?;
-            if let Some(attempt) = &attempt {
-                begun.id = attempt.id;
-            }
-            let marker = begun.marker();
-            let transaction = OneTransaction {
-                plan: plan.part(chunk.rows.clone()),
-                wanted: TransactionScope::Transaction,
-                marks: Marks::Yes,
-                attempt: attempt.map(|it| Attempt { id: marker, ..it }),
-                chunk: Some(ChunkOf {
-                    marker,
-                    before: chunk.rows.start,
-                    total: plan.rows(),
-                }),
-            };
-            let flushed = self.flush_once(source, transaction, writer, deadline, &mut link, span);
-            let flushed = flushed.await;
-            let is_in_doubt = self.is_in_doubt();
-            if let Some(chunked) = &mut self.chunked {
-                match &flushed {
-                    Ok(flushed) => chunked.committed(flushed.clone()),
-                    // The same rows are looked for by the next flush.
-                    Err(_) if is_in_doubt => {}
-                    Err(_) => chunked.failed(),
-                }
-            }
-            flushed?;
-            if !limits.pause().is_zero() && chunk.rows.end < plan.rows() {
-                source.release();
-                source.pause(deadline.shorten(limits.pause())).await;
-            }
-        }
-        let flushed = self.chunked.take().map(ChunkedFlush::into_flushed);
-        // Inside the transaction of a test, a chunk in doubt stays in the journal.
-        if !self.keeper.is_in_doubt() {
-            self.keeper.ended(Outcome::Committed);
-        }
-        self.clear();
-        Ok(Flushed {
-            elapsed: started.elapsed(),
-            ..flushed.unwrap_or_default()
-        })
-    }
-
-    /// Refuses what a flush in its own transactions would refuse before it sends something, for its size.
-    pub(crate) fn check_size(
-        &self,
-        plan: &Plan,
-        engine: &EngineProfile,
-    ) -> std::result::Result<(), Error> {
-        let writer = Writer::of::<B>(engine);
-        match self.limits {
-            Some(limits) => {
-                check_chunks(plan, &self.rows.tables(), limits.on(engine), self.markers)
-            }
-            None if self.is_in_doubt() => Ok(()),
-            None => {
-                let marks = self.marks(writer, plan);
-                check_transaction(plan, engine, TransactionScope::Transaction, marks)
-            }
-        }
-    }
-
-    /// Returns whether a COMMIT of this unit of work, or of a chunk of it, may have been carried out.
-    fn is_in_doubt(&self) -> bool {
-        self.unresolved.is_some() || self.keeper.is_in_doubt()
-    }
-
-    /// Refuses to go on with chunks of other rows than those that were begun.
-    fn check_begun(&mut self, plan: &Plan, outline: u64) -> std::result::Result<(), Error> {
-        let is_in_doubt = self.is_in_doubt();
-        let Some(chunked) = &mut self.chunked else {
-            return match is_in_doubt {
-                true => Err(Error::plan(
-                    "the unit of work may be in the database already, as a whole: flush it without `in_chunks`, to find out",
-                )),
-                false => Ok(()),
-            };
-        };
-        chunked.count_earlier(plan, &self.rows.tables());
-        let checked = chunked.check(outline);
-        match checked {
-            Err(_) if !chunked.is_under_way(is_in_doubt) => {
-                self.chunked = None;
-                Ok(())
-            }
-            checked => checked,
-        }
-    }
-
     /// Writes the rows of one transaction.
     async fn flush_once<S>(
         &mut self,
@@ -322,8 +166,7 @@ impl<B: RowBinder> Work<B> {
             chunk,
         } = transaction;
         let was_in_doubt = attempt.as_ref().is_some_and(|it| it.in_doubt);
-        let is_chunk = chunk.is_some();
-        // That of the chunk before, which is on the same connection.
+        // The chunk before has asked the same connection.
         let mut scope = link.scope.unwrap_or(wanted);
         let mut unconnected = None;
         if !plan.is_empty() {
@@ -341,10 +184,7 @@ impl<B: RowBinder> Work<B> {
                         return Err(error.into_unknown());
                     }
                     if !was_in_doubt {
-                        match is_chunk {
-                            true => self.keeper.ended_chunk(Outcome::Nothing),
-                            false => self.keeper.ended(Outcome::Nothing),
-                        }
+                        self.keeper.ended(Outcome::Nothing);
                     }
                     return Err(error);
                 }
@@ -357,8 +197,8 @@ impl<B: RowBinder> Work<B> {
                 let run = self.begun::<S::Connection>(plan, attempt.as_ref(), chunk);
                 match marks {
                     Marks::NotKnownYet => run.which_asks(),
-                    Marks::Yes if !is_chunk => run.which_marks(&self.rows),
-                    Marks::Yes | Marks::No => run,
+                    Marks::Yes => run.which_marks(&self.rows),
+                    Marks::No => run,
                 }
             }
             TransactionScope::Savepoint => FlushRun::inside(plan),
@@ -420,10 +260,7 @@ impl<B: RowBinder> Work<B> {
         };
         // Inside the transaction of a test, a flush gets a savepoint instead of its own transaction.
         if run.is_own() || (wanted == TransactionScope::Transaction && !was_in_doubt) {
-            match is_chunk {
-                true => self.keeper.ended_chunk(outcome),
-                false => self.keeper.ended(outcome),
-            }
+            self.keeper.ended(outcome);
         }
         let failure = match run.ended(outcome, &mut self.unresolved, span) {
             Ok(flushed) => return Ok(flushed),
@@ -433,8 +270,9 @@ impl<B: RowBinder> Work<B> {
     }
 
     /// Returns whether a flush writes a marker row if it begins its transaction itself.
-    fn marks(&self, writer: Writer<'_>, plan: &Plan) -> Marks {
+    fn marks(&self, writer: Writer<'_>, plan: &Plan, wanted: TransactionScope) -> Marks {
         match self.markers {
+            _ if wanted == TransactionScope::Savepoint => Marks::No,
             Markers::None => Marks::No,
             Markers::All => Marks::Yes,
             Markers::Changes if needs_marker(&self.rows, writer, plan) => Marks::Yes,
@@ -788,109 +626,9 @@ async fn bulks<C: FlushConnection>(
     (bulks, Ways(ways))
 }
 
-/// Finds out whether a COMMIT was carried out. Returns whether the connection must not be used again.
-///
-/// The question is a transaction of its own, so that it leaves none open where the server does not commit by itself,
-/// and sees what was committed before it.
-async fn probe<C: FlushConnection>(
-    rows: &PendingRows<C::Binder>,
-    protected: &ProtectedTables,
-    connection: &mut C,
-    writer: Writer<'_>,
-    run: &mut Run<C>,
-) -> bool {
-    run.probes();
-    let begin = Begin {
-        scope: TransactionScope::Transaction,
-        statement: None,
-        defer: None,
-        uses_bulk: false,
-    };
-    let mut open = match connection.begin(begin).await {
-        Ok(open) => open,
-        Err(error) => {
-            run.probed(Err(error));
-            return false;
-        }
-    };
-    let found = is_there(rows, protected, &mut open, writer, run).await;
-    let mut found = found.map_err(FlushError::probe);
-    if let Ok(true) = found
-        && run.reads()
-    {
-        run.found();
-        // The values that an attempt has read may differ from those that were committed, since several attempts may
-        // have sent their COMMIT.
-        let statements = statements_of(rows, writer);
-        match read_committed(rows, &mut open, run.plan(), &statements).await {
-            Ok(read) => read.fill(),
-            Err(error) => found = Err(error),
-        }
-    }
-    run.probed(found);
-    open.rollback(run.has_lost_connection()).await.is_err()
-}
-
-/// Looks for the marker row of a flush and, if the flush only inserts, for one of its rows whose key nobody else writes.
-/// If neither is found, the run asks what it has to know about the server before it sends the rows again.
-///
-/// If the flush wrote a marker row, only that row shows that it was committed, since somebody else may have written a
-/// row with one of its keys. One of its rows is looked for only if the marker row is so old that it may have been
-/// removed.
-async fn is_there<T: FlushTransaction>(
-    rows: &PendingRows<T::Binder>,
-    protected: &ProtectedTables,
-    open: &mut T,
-    writer: Writer<'_>,
-    run: &mut FlushRun<T::Error>,
-) -> std::result::Result<bool, DriverError<T::Error>> {
-    if run.is_found() {
-        return Ok(true);
-    }
-    if run.records() {
-        let marker = writer.marker(StatementKind::Exists);
-        if open.exists(&marker, T::Binder::of_marker(run.id())).await? {
-            return Ok(true);
-        }
-    }
-    // If its marker row is missing, the flush is not committed, even if there is a row with one of its keys.
-    let may_be_removed = run.records() && marker::may_be_removed(run.id());
-    let may_be_told_by_a_key = run.plan().only_inserts() && (!run.records() || may_be_removed);
-    if may_be_told_by_a_key && let Some(first) = protected.telling(rows, writer, run.plan()) {
-        let entity = rows.entity(first.table);
-        let names = T::Binder::names(entity, &rows.table(first.table), writer.engine);
-        let mut key = T::Binder::with_room(entity, 1, 1);
-        rows.write_key(first.table, first.rows.start, &mut key);
-        if open.exists(&writer.exists(&names), key).await? {
-            return Ok(true);
-        }
-    }
-    if !run.knows_server() {
-        let has_local_locks = has_local_locks(rows, open, writer).await?;
-        let may_repeat = match run.records() {
-            false => protected.is_one(rows, open, writer, run.plan()).await?,
-            true => !may_be_removed,
-        };
-        run.learn(has_local_locks, may_repeat);
-    }
-    Ok(false)
-}
-
 /// Returns whether only a marker row can tell that a flush was committed.
 fn needs_marker<B: RowBinder>(rows: &PendingRows<B>, writer: Writer<'_>, plan: &Plan) -> bool {
     !plan.only_inserts() || !(plan.is_empty() || can_tell(rows, writer, plan))
-}
-
-/// Returns whether a lock on one server does not hold on all that take writes.
-async fn has_local_locks<T: FlushTransaction>(
-    rows: &PendingRows<T::Binder>,
-    open: &mut T,
-    writer: Writer<'_>,
-) -> std::result::Result<bool, DriverError<T::Error>> {
-    match writer.engine.local_locks {
-        ServerFact::Known(fact) => Ok(fact),
-        ServerFact::Asked(query) => open.exists(&Statement::query(query), no_values(rows)).await,
-    }
 }
 
 /// Returns the values of a query without parameters.

@@ -80,13 +80,15 @@ pub struct FlushRun<D> {
     found: Option<(Chunk, Vec<bool>)>,
 }
 
-/// Why a flush that only inserts writes a marker row by itself, with the table whose rows need it.
+/// Why a flush writes a marker row by itself, with the table whose rows need it if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkedFor {
     /// The database would take the rows twice.
     RowsTakenTwice(&'static str),
     /// Somebody else may write rows with the same keys.
     SharedKeys(&'static str),
+    /// The rows are a chunk of the unit of work, of any table.
+    Chunk,
 }
 
 /// Why a flush wrote nothing, or perhaps nothing.
@@ -232,6 +234,7 @@ impl<D> FlushRun<D> {
         if !self.flush.is_unresolved() {
             self.id = id;
         }
+        self.marked_for = Some(MarkedFor::Chunk);
         self.tally.goes_on(before, total);
         self
     }

@@ -67,8 +67,8 @@ impl ChunkLimits {
         self
     }
 
-    /// Waits so long between two chunks, without a connection of the pool, so that others get their turn and replicas
-    /// come along.
+    /// Waits so long between two chunks, and gives the connection back to the pool meanwhile: other programs get their
+    /// turn, and replicas do not fall behind.
     #[must_use]
     pub const fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
@@ -99,7 +99,7 @@ fn rows_of_transaction(engine: &EngineProfile) -> usize {
     }
 }
 
-/// Refuses rows of which an engine takes no so many in one transaction.
+/// Refuses more rows than the engine takes in one transaction.
 ///
 /// # Errors
 ///
@@ -116,12 +116,13 @@ pub(crate) fn check_transaction(
     };
     match scope {
         TransactionScope::Savepoint if rows > most => Err(Error::plan(format!(
-            "the flush would send {rows} rows in your transaction, and {name} takes {most} in one"
+            "the flush would send {rows} rows in your transaction, and {name} takes {most} in one: send fewer, or let `flush` \
+             write them `in_chunks`, in transactions of its own"
         ))),
         TransactionScope::Transaction if rows + usize::from(marks != Marks::No) > most => {
             Err(Error::plan(format!(
                 "the flush would send {rows} rows in one transaction, and {name} takes {most}, a marker row included: \
-                 flush `in_chunks`, each of which is written exactly once, but not all or none"
+                 flush `in_chunks`: each chunk is written exactly once, but the whole is not all or nothing"
             )))
         }
         _ => Ok(()),
@@ -174,7 +175,7 @@ pub(crate) fn outline<B: RowBinder>(plan: &Plan, rows: &PendingRows<B>) -> u64 {
 /// A chunk of a unit of work: rows of its plan, counted in the order of sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanChunk {
-    /// Which one, from 0.
+    /// The number of the chunk, from 0.
     pub(crate) number: u64,
     pub(crate) rows: Range<usize>,
     /// The [outline] of the plan.
@@ -200,9 +201,9 @@ pub(crate) struct ChunkedFlush {
     done: usize,
     /// The outline of the plan that they belong to.
     outline: u64,
-    /// The chunk that was begun last, if it is not known that nothing of it is written.
+    /// The rows of the chunk that was begun last, unless it is known that nothing of it is written.
     begun: Option<Range<usize>>,
-    /// What they have written.
+    /// Counts what the committed chunks have written.
     flushed: Flushed,
     /// Whether the unit of work has changed since it was begun.
     pub(crate) has_changed: bool,

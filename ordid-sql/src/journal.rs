@@ -15,6 +15,8 @@ mod columns;
 mod journaled;
 #[cfg(feature = "journal")]
 mod record;
+#[cfg(feature = "journal")]
+mod rows;
 
 use ordid_core::{Error, uuid::Uuid};
 

@@ -13,7 +13,7 @@ use crate::{
     Outcome, PendingRows, Progress, Registration, Retry, Row, RowSink, UnresolvedCommit,
     executor::{OF_PROCESS, ProtectedTables, statements_of},
     in_chunks::{ChunkedFlush, PlanChunk},
-    spi::RowBinder,
+    spi::{RowBinder, TransactionScope},
     text::Writer,
 };
 
@@ -324,7 +324,7 @@ impl<B: RowBinder> Work<B> {
     pub(crate) fn planned_rows(&mut self, engine: EngineProfile) -> Result<usize, Error> {
         let engine = self.engine_for(engine)?;
         let plan = self.rows.plan(&engine)?;
-        self.check_size(&plan, &engine)?;
+        self.check_size(&plan, &engine, TransactionScope::Transaction)?;
         Ok(plan.rows())
     }
 
@@ -438,10 +438,10 @@ impl<B: RowBinder> Keeper<B> {
         self.journaled.as_ref().is_some_and(|it| it.is_in_doubt())
     }
 
-    /// Says how a chunk ended.
-    pub(crate) fn ended_chunk(&mut self, outcome: Outcome) {
+    /// Says that all chunks are committed.
+    pub(crate) fn complete(&mut self) {
         if let Some(journaled) = &mut self.journaled {
-            journaled.ended_chunk(outcome);
+            journaled.complete();
         }
     }
 
@@ -500,7 +500,7 @@ impl<B: RowBinder> Keeper<B> {
         false
     }
 
-    pub(crate) fn ended_chunk(&mut self, _: Outcome) {}
+    pub(crate) fn complete(&mut self) {}
 
     pub(crate) fn decided(&mut self, _: bool) -> Result<(), Error> {
         Ok(())

@@ -29,13 +29,21 @@ pub const SCHEMA: &str = "
     CREATE FUNCTION dsql_refuse(code text, what text) RETURNS void LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION '%', what USING ERRCODE = code; END $$";
 
-/// What it refuses to take from time to time.
+/// How often it refuses what it takes at other times.
 #[derive(Debug, Clone, Copy)]
 pub struct Weather {
     /// Each so many COMMITs meet a conflict; 0 for never.
     pub conflicts: usize,
     /// A connection ends after so many COMMITs; 0 for never.
     pub lives: usize,
+}
+
+impl Weather {
+    /// It refuses only what it always refuses.
+    pub const FAIR: Self = Self {
+        conflicts: 0,
+        lives: 0,
+    };
 }
 
 /// A running emulator. Its threads end with the process.
@@ -83,7 +91,7 @@ impl Dsql {
         self.counts.commits.load(Ordering::Relaxed)
     }
 
-    /// Returns how many statements it has refused that there are not.
+    /// Returns how many statements it has refused since DSQL does not have them.
     pub fn unsupported(&self) -> usize {
         self.counts.unsupported.load(Ordering::Relaxed)
     }

@@ -1,6 +1,5 @@
 //! `cargo xtask check`.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -159,12 +158,10 @@ struct Package {
     features: Vec<String>,
     /// Features of which only one can be on, by `package.metadata.ordid.exclusive`.
     exclusive: Vec<String>,
-    /// Features that the package's sources name. The others are only those of a dependency, where they are checked.
-    own: Vec<String>,
 }
 
 impl Package {
-    /// The flags of `cargo clippy` for no feature, the default, each of its own features alone, and all; where
+    /// The flags of `cargo clippy` for no feature, the default, each feature alone, and all; where
     /// some exclude each other, all the others with each of them.
     fn selections(&self) -> Vec<Vec<String>> {
         let own = |flags: &[&str]| flags.iter().map(|&flag| flag.to_owned()).collect();
@@ -172,7 +169,7 @@ impl Package {
             return vec![own(&[])];
         }
         let mut selections = vec![own(&["--no-default-features"]), own(&[])];
-        for feature in &self.own {
+        for feature in self.features.iter().filter(|feature| *feature != "default") {
             selections.push(own(&["--no-default-features", "--features", feature]));
         }
         if self.exclusive.is_empty() {
@@ -212,14 +209,7 @@ fn publishable(metadata: &Value) -> Option<Vec<Package>> {
     metadata.get("packages")?;
     let mut packages = Vec::new();
     for package in published::packages(metadata) {
-        let manifest = Path::new(package.get("manifest_path")?.as_str()?);
-        let sources = read_all(&manifest.parent()?.join("src"));
-        let is_own = |feature: &&String| sources.contains(&format!("feature = \"{feature}\""));
         let features = package.get("features")?.as_object()?.keys();
-        let public = features
-            .clone()
-            .filter(|name| is_public(name) && *name != "default");
-        let own = public.filter(is_own).cloned().collect();
         let exclusive = package.pointer("/metadata/ordid/exclusive");
         let exclusive = exclusive.and_then(Value::as_array).into_iter().flatten();
         packages.push(Package {
@@ -229,23 +219,9 @@ fn publishable(metadata: &Value) -> Option<Vec<Package>> {
                 .filter_map(Value::as_str)
                 .map(str::to_owned)
                 .collect(),
-            own,
         });
     }
     Some(packages)
-}
-
-/// Returns the texts of all files in a folder.
-fn read_all(folder: &Path) -> String {
-    let Ok(entries) = folder.read_dir() else {
-        return String::new();
-    };
-    let paths = entries.flatten().map(|entry| entry.path());
-    let texts = paths.map(|path| match path.is_dir() {
-        true => read_all(&path),
-        false => fs::read_to_string(path).unwrap_or_default(),
-    });
-    texts.collect()
 }
 
 fn is_public(feature: &str) -> bool {
@@ -257,20 +233,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_feature_that_the_sources_name_is_checked_alone() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let sources = folder.path().join("src");
-        fs::create_dir_all(sources.join("inner")).expect("a folder");
-        let text = "#[cfg(any(feature = \"std\", feature = \"_test\"))] #[cfg(feature = \"a\")]";
-        fs::write(sources.join("inner/lib.rs"), text).expect("a file");
-        let manifest = folder.path().join("Cargo.toml");
+    fn every_public_feature_is_checked_alone() {
         let metadata = serde_json::json!({ "packages": [
-            { "name": "xtask", "publish": [], "manifest_path": manifest, "features": { "x": [] } },
-            { "name": "ordid-derive", "publish": null, "manifest_path": manifest, "features": {} },
-            { "name": "ordid-core", "publish": null, "manifest_path": manifest,
-              "features": { "default": ["std"], "std": [], "tls": [], "_test": [], "internal-doc": [] } },
-            { "name": "ordid-tiberius", "publish": null, "manifest_path": manifest,
-              "features": { "a": [], "b": [], "c": [] },
+            { "name": "xtask", "publish": [], "features": { "x": [] } },
+            { "name": "ordid-derive", "publish": null, "features": {} },
+            { "name": "ordid-core", "publish": null,
+              "features": { "default": ["std"], "std": [], "_test": [], "internal-doc": [] } },
+            { "name": "ordid-tiberius", "publish": null, "features": { "a": [], "b": [], "c": [] },
               "metadata": { "ordid": { "exclusive": ["a", "b"] } } },
         ]});
         let packages = publishable(&metadata).expect("the form is known");
@@ -297,12 +266,8 @@ mod tests {
             ]
         );
         assert_eq!(
-            flags(&packages[2])[2..],
-            [
-                "--no-default-features --features a",
-                "--features a,c",
-                "--features b,c"
-            ]
+            flags(&packages[2])[5..],
+            ["--features a,c", "--features b,c"]
         );
         assert_eq!(publishable(&serde_json::json!({})), None);
     }

@@ -119,7 +119,7 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         // a COMMIT, it closes the connection.
         | 9001..=9005
         if is_commit => Failure::Lost,
-        // Of all that MySQL has no number for. Vitess has the number of the shard's error in the text.
+        // MySQL uses this number where it has no other. Vitess puts the number of the shard's error into the text.
         1105 => match errno_in(message) {
             Some(number) if number != 1105 => by_number(number, message, is_commit),
             _ if is_commit || message.contains("code = Unavailable") => Failure::Lost,

@@ -66,7 +66,7 @@ fn each_kind_of_error_has_its_message() {
         ),
         (
             Failed::record("ordid_x", &EngineProfile::SQLITE, driver()),
-            "cannot record the flush, nothing was written: updates, upserts, deletes, `in_chunks` and `with_record` need \
+            "cannot record the flush, nothing was written: updates, upserts, deletes and `with_record` need \
              the table `ordid_flushes`, which `ordid_x::flushes_table` declares: no such thing",
         ),
         (
@@ -79,7 +79,7 @@ fn each_kind_of_error_has_its_message() {
                 },
             ),
             "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which updates, upserts, \
-             deletes, `in_chunks` and `with_record` need; create it once, by a migration or the program, with the statement that \
+             deletes and `with_record` need; create it once, by a migration or the program, with the statement that \
              `ordid_x::flushes_table` returns: CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
              flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID; or flush `without_record`: no such thing",
         ),

@@ -15,8 +15,7 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
             let rows = flushed.rows() + flushed.updated() + flushed.deleted();
             write!(
                 f,
-                "{chunks} chunks of the flush are committed ({rows} rows), and flushing again goes on behind them; of the \
-                 next one: "
+                "chunks that are committed: {chunks} ({rows} rows); flushing again goes on behind them; of the next one: "
             )?;
         }
         if self.0.is_unknown {
@@ -195,7 +194,8 @@ fn fmt_record(
 ) -> fmt::Result {
     f.write_str("cannot record the flush, nothing was written: ")?;
     let needed_by = match marked_for {
-        None => "updates, upserts, deletes, `in_chunks` and `with_record` need".to_owned(),
+        None => "updates, upserts, deletes and `with_record` need".to_owned(),
+        Some(MarkedFor::Chunk) => "each chunk needs".to_owned(),
         Some(MarkedFor::RowsTakenTwice(table) | MarkedFor::SharedKeys(table)) => {
             format!("the rows of {table} need")
         }
@@ -208,7 +208,7 @@ fn fmt_record(
         ),
     }?;
     match marked_for {
-        None => {}
+        None | Some(MarkedFor::Chunk) => {}
         Some(MarkedFor::RowsTakenTwice(_)) => f.write_str(
             ": the database would take them twice after a lost answer to COMMIT, as no unique index has only columns \
              that are sent, or a `BEFORE INSERT` trigger may replace their values",
@@ -223,6 +223,9 @@ fn fmt_record(
             "; create it once, by a migration or the program, with the statement that `{adapter}::flushes_table` \
              returns: {statement}"
         )?;
+    }
+    if marked_for == Some(MarkedFor::Chunk) {
+        return Ok(());
     }
     if missing.is_some() || marked_for.is_some() {
         f.write_str("; or flush `without_record`")?;

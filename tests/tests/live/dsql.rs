@@ -126,11 +126,7 @@ async fn a_large_unit_of_work_goes_in_chunks_through_conflicts(pool: PgPool) -> 
 }
 
 async fn a_transaction_takes_no_more_rows_than_it_may(pool: PgPool) -> Outcome {
-    let weather = Weather {
-        conflicts: 0,
-        lives: 0,
-    };
-    let (dsql, through) = emulator(&pool, weather).await?;
+    let (dsql, through) = emulator(&pool, Weather::FAIR).await?;
     let mut work = UnitOfWork::new().with_engine(EngineProfile::AURORA_DSQL);
     readings(&mut work, MAX_ROWS);
     let error = work.flush(&through).await.unwrap_err();
@@ -148,11 +144,7 @@ async fn a_transaction_takes_no_more_rows_than_it_may(pool: PgPool) -> Outcome {
 
 /// Otherwise the other tests would prove nothing.
 async fn the_emulator_refuses_what_postgres_takes(pool: PgPool) -> Outcome {
-    let weather = Weather {
-        conflicts: 0,
-        lives: 0,
-    };
-    let (dsql, through) = emulator(&pool, weather).await?;
+    let (dsql, through) = emulator(&pool, Weather::FAIR).await?;
     let mut work = UnitOfWork::new();
     readings(&mut work, 2_000);
     let error = work.flush(&through).await.unwrap_err();

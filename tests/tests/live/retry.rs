@@ -303,7 +303,7 @@ async fn changes_are_recorded<DB: Retries>(pool: Pool<DB>) -> Outcome {
     assert!(
         text.starts_with(
             "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which updates, \
-             upserts, deletes, `in_chunks` and `with_record` need; create it once, by a migration or the program, with the statement that \
+             upserts, deletes and `with_record` need; create it once, by a migration or the program, with the statement that \
              `ordid_sqlx::flushes_table` returns: CREATE TABLE "
         ),
         "{text}"

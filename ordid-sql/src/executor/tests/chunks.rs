@@ -79,7 +79,7 @@ fn a_chunk_that_fails_leaves_those_before_it_and_is_sent_by_the_next_flush() {
     assert!(!error.is_commit_unknown());
     assert_eq!(
         error.to_string(),
-        "1 chunks of the flush are committed (2 rows), and flushing again goes on behind them; of the next one: cannot \
+        "chunks that are committed: 1 (2 rows); flushing again goes on behind them; of the next one: cannot \
          insert into items, chunk 1 (rows 2 to 3), nothing was written: it failed"
     );
     assert_eq!(server.items(), ["1:a", "2:b"]);
@@ -100,7 +100,7 @@ fn a_lost_commit_of_a_chunk_is_found_by_its_marker_row_or_sent_again() {
         (Answer::Fails(Failure::Lost), 2),
     ] {
         let server = Server::default();
-        // That of the first chunk is answered.
+        // The COMMIT of the first chunk is answered.
         server
             .once("1 commit", Answer::Succeeds)
             .once("1 commit", answer);
@@ -232,6 +232,21 @@ fn without_marker_rows_there_are_no_chunks() {
     assert!(server.log().is_empty());
 }
 
+/// A chunk cannot do without it.
+#[test]
+fn a_missing_table_of_marker_rows_is_told_without_a_way_around_it() {
+    let server = Server::default();
+    server.once("marker", Answer::MissingTable);
+    let error = flush(&mut in_chunks(2, 1), Source::new(&server)).unwrap_err();
+    let text = error.to_string();
+    assert!(error.is_flushes_table_missing());
+    assert!(
+        text.contains("missing, which each chunk needs; create it once"),
+        "{text}"
+    );
+    assert!(!text.contains("without_record"), "{text}");
+}
+
 #[test]
 fn a_transaction_takes_no_more_rows_than_the_engine_allows() {
     let server = Server::default();
@@ -251,6 +266,19 @@ fn a_transaction_takes_no_more_rows_than_the_engine_allows() {
     source.engine.max_transaction_rows = Some(3);
     flush(&mut work, source).unwrap();
     assert_eq!(count(&server, "commit"), 3);
+
+    // The user's transaction has no marker row, and cannot be several.
+    let in_transaction = |rows: usize| {
+        let mut work = inserts(rows);
+        let mut source = Source::<false>::new(&server);
+        source.engine.max_transaction_rows = Some(3);
+        flush_in(&mut work, source)
+    };
+    let error = in_transaction(4).unwrap_err();
+    assert!(
+        error.is_plan() && error.to_string().contains("send fewer"),
+        "{error}"
+    );
 }
 
 /// The values of an item have three bytes.

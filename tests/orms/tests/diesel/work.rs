@@ -230,7 +230,7 @@ pub fn refused<DB: Tables>(url: &str) -> Outcome {
     assert!(
         error
             .to_string()
-            .contains("updates, upserts, deletes, `in_chunks` and `with_record`"),
+            .contains("updates, upserts, deletes and `with_record`"),
         "{error}"
     );
     work.clear();

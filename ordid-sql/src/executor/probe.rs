@@ -1,0 +1,112 @@
+//! Looks for what a COMMIT has written whose answer was lost.
+
+use super::{ProtectedTables, Run, no_values, read::read_committed, statements_of};
+use crate::{
+    DriverError, FlushError, FlushRun, PendingRows, marker,
+    profile::ServerFact,
+    spi::{
+        Begin, FlushConnection, FlushTransaction, RowBinder, Statement, StatementKind,
+        TransactionScope,
+    },
+    text::Writer,
+};
+
+/// Finds out whether a COMMIT was carried out. Returns whether the connection must not be used again.
+///
+/// The question is a transaction of its own, so that it leaves none open where the server does not commit by itself,
+/// and sees what was committed before it.
+pub(super) async fn probe<C: FlushConnection>(
+    rows: &PendingRows<C::Binder>,
+    protected: &ProtectedTables,
+    connection: &mut C,
+    writer: Writer<'_>,
+    run: &mut Run<C>,
+) -> bool {
+    run.probes();
+    let begin = Begin {
+        scope: TransactionScope::Transaction,
+        statement: None,
+        defer: None,
+        uses_bulk: false,
+    };
+    let mut open = match connection.begin(begin).await {
+        Ok(open) => open,
+        Err(error) => {
+            run.probed(Err(error));
+            return false;
+        }
+    };
+    let found = is_there(rows, protected, &mut open, writer, run).await;
+    let mut found = found.map_err(FlushError::probe);
+    if let Ok(true) = found
+        && run.reads()
+    {
+        run.found();
+        // The values that an attempt has read may differ from those that were committed, since several attempts may
+        // have sent their COMMIT.
+        let statements = statements_of(rows, writer);
+        match read_committed(rows, &mut open, run.plan(), &statements).await {
+            Ok(read) => read.fill(),
+            Err(error) => found = Err(error),
+        }
+    }
+    run.probed(found);
+    open.rollback(run.has_lost_connection()).await.is_err()
+}
+
+/// Looks for the marker row of a flush and, if the flush only inserts, for one of its rows whose key nobody else writes.
+/// If neither is found, the run asks what it has to know about the server before it sends the rows again.
+///
+/// If the flush wrote a marker row, only that row shows that it was committed, since somebody else may have written a
+/// row with one of its keys. One of its rows is looked for only if the marker row is so old that it may have been
+/// removed.
+async fn is_there<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    protected: &ProtectedTables,
+    open: &mut T,
+    writer: Writer<'_>,
+    run: &mut FlushRun<T::Error>,
+) -> std::result::Result<bool, DriverError<T::Error>> {
+    if run.is_found() {
+        return Ok(true);
+    }
+    if run.records() {
+        let marker = writer.marker(StatementKind::Exists);
+        if open.exists(&marker, T::Binder::of_marker(run.id())).await? {
+            return Ok(true);
+        }
+    }
+    // If its marker row is missing, the flush is not committed, even if there is a row with one of its keys.
+    let may_be_removed = run.records() && marker::may_be_removed(run.id());
+    let may_be_told_by_a_key = run.plan().only_inserts() && (!run.records() || may_be_removed);
+    if may_be_told_by_a_key && let Some(first) = protected.telling(rows, writer, run.plan()) {
+        let entity = rows.entity(first.table);
+        let names = T::Binder::names(entity, &rows.table(first.table), writer.engine);
+        let mut key = T::Binder::with_room(entity, 1, 1);
+        rows.write_key(first.table, first.rows.start, &mut key);
+        if open.exists(&writer.exists(&names), key).await? {
+            return Ok(true);
+        }
+    }
+    if !run.knows_server() {
+        let has_local_locks = has_local_locks(rows, open, writer).await?;
+        let may_repeat = match run.records() {
+            false => protected.is_one(rows, open, writer, run.plan()).await?,
+            true => !may_be_removed,
+        };
+        run.learn(has_local_locks, may_repeat);
+    }
+    Ok(false)
+}
+
+/// Returns whether a lock on one server does not hold on all that take writes.
+async fn has_local_locks<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    writer: Writer<'_>,
+) -> std::result::Result<bool, DriverError<T::Error>> {
+    match writer.engine.local_locks {
+        ServerFact::Known(fact) => Ok(fact),
+        ServerFact::Asked(query) => open.exists(&Statement::query(query), no_values(rows)).await,
+    }
+}
