@@ -233,6 +233,14 @@ pub trait Scheme: Sized + 'static {
     /// Whether keys are made of names. Whoever knows a name makes the same key of it.
     const IS_NAMED: bool = false;
 
+    /// Over how many buckets keys are [spread](crate::scheme::spread): keys rise in each, and not over all of them.
+    const BUCKETS: u16 = 1;
+
+    /// Returns the bucket of a key, below [`BUCKETS`](Self::BUCKETS).
+    fn bucket(_raw: &Self::Raw) -> u16 {
+        0
+    }
+
     /// Returns whether the raw value can be of this scheme (version and variant).
     fn check(raw: &Self::Raw) -> bool;
 

@@ -49,7 +49,8 @@ use data_encoding::BASE64URL_NOPAD;
 use crate::{
     __private,
     error::Error,
-    key::{KeyType, text::excerpt},
+    key::{KeyType, Scheme, text::excerpt},
+    scheme::spread::{SpreadKey, ends_of},
 };
 
 /// A place in a list: behind a key, or before it.
@@ -239,6 +240,81 @@ pub struct Slice<K> {
     is_backward: bool,
     is_cut_at_start: bool,
     is_cut_at_end: bool,
+}
+
+impl<K: SpreadKey> Slice<K> {
+    /// Returns what to read of each bucket of keys that are [spread](crate::scheme::spread), from the first to the last: the
+    /// same page of each. [`merge`](crate::scheme::spread::merge) makes the page of all of them.
+    ///
+    /// The list is then in the order of time, and a cursor is a time: rows of each bucket before or behind it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use ordid_core::{key::Generated, scheme::UuidV7Spread};
+    /// use ordid_core::{KeyType, page::{Connection, ListOrder, Page, Slice}, scheme::spread};
+    /// # use uuid::Uuid;
+    /// # #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    /// # struct EventId(Uuid);
+    /// # impl std::fmt::Display for EventId {
+    /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { self.0.fmt(f) }
+    /// # }
+    /// # impl KeyType for EventId {
+    /// #     type Raw = Uuid;
+    /// #     type Scheme = UuidV7Spread<16>;
+    /// #     const NAME: &'static str = "EventId";
+    /// #     const PREFIX: Option<&'static str> = None;
+    /// #     fn from_generated(key: Generated<Self::Scheme>) -> Self { Self(key.into_raw()) }
+    /// #     fn to_raw(self) -> Uuid { self.0 }
+    /// #     fn from_raw(raw: Uuid) -> Result<Self, ordid_core::Error> {
+    /// #         Generated::check(raw, "EventId").map(Self::from_generated)
+    /// #     }
+    /// # }
+    ///
+    /// let events: Vec<EventId> = (0..100).map(|_| EventId::generate()).collect();
+    /// // SELECT id FROM events WHERE id > above AND id < below ORDER BY id LIMIT rows
+    /// let select = |slice: &Slice<EventId>| {
+    ///     // ..
+    /// #     let is_in = |id: &EventId| {
+    /// #         slice.above.is_none_or(|above| *id > above) && slice.below.is_none_or(|below| *id < below)
+    /// #     };
+    /// #     let mut rows: Vec<EventId> = events.iter().copied().filter(is_in).collect();
+    /// #     rows.sort_unstable();
+    /// #     rows.truncate(slice.rows() as usize);
+    /// #     rows
+    /// };
+    /// let mut page = Page::first(30);
+    /// let mut read = Vec::new();
+    /// loop {
+    ///     let slice = page.slice(ListOrder::Ascending, 100)?;
+    ///     let of_buckets = slice.buckets().iter().map(select).collect();
+    ///     let rows = spread::merge(of_buckets, slice.is_descending, |id| *id);
+    ///     let connection = Connection::new(&slice, rows, |id| *id);
+    ///     read.extend(connection.nodes().copied());
+    ///     match connection.page_info.end_cursor {
+    ///         Some(cursor) if connection.page_info.has_next_page => page = Page::first(30).after(cursor),
+    ///         _ => break,
+    ///     }
+    /// }
+    /// assert_eq!(read, events);
+    /// # Ok::<(), ordid_core::Error>(())
+    /// ```
+    pub fn buckets(&self) -> Vec<Self> {
+        let last = <K::Scheme as Scheme>::BUCKETS - 1;
+        let moved = |key: K, bucket| key.in_bucket(bucket).expect("there is such a bucket");
+        let slice = |bucket| Self {
+            above: match self.above {
+                Some(key) => Some(moved(key, bucket)),
+                None => (bucket > 0).then(|| ends_of(bucket - 1).1),
+            },
+            below: match self.below {
+                Some(key) => Some(moved(key, bucket)),
+                None => (bucket < last).then(|| ends_of(bucket + 1).0),
+            },
+            ..*self
+        };
+        (0..=last).map(slice).collect()
+    }
 }
 
 impl<K> Slice<K> {

@@ -274,6 +274,11 @@ macro_rules! settled {
             const EXPECTED: &'static str = S::EXPECTED;
             const TEXT: crate::key::TextForm = S::TEXT;
             const SUFFIX: crate::key::TextForm = S::SUFFIX;
+            const BUCKETS: u16 = S::BUCKETS;
+
+            fn bucket(raw: &S::Raw) -> u16 {
+                S::bucket(raw)
+            }
 
             #[inline]
             fn check(raw: &S::Raw) -> bool {
@@ -360,6 +365,8 @@ pub mod push_id;
 mod random;
 pub mod sequential_guid;
 pub mod snowflake;
+pub mod snowflake_spread;
+pub mod spread;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod testing;
@@ -373,6 +380,7 @@ pub mod uuid_v4_clustered;
 pub mod uuid_v5;
 pub mod uuid_v6;
 pub mod uuid_v7;
+pub mod uuid_v7_spread;
 pub mod uuid_v7_sub_millis;
 pub mod uuid_v7_unguessable;
 pub mod uuid_v8_sha256;
@@ -400,6 +408,8 @@ pub use push_id::FirebasePushId;
 pub use random::{Drawn, Random, RandomGenerator};
 pub use sequential_guid::{SequentialGuidAsBinary, SequentialGuidAsString, SequentialGuidAtEnd};
 pub use snowflake::Snowflake;
+pub use snowflake_spread::SnowflakeSpread;
+pub use spread::{Spread, SpreadKey};
 pub use ulid::Ulid;
 pub use uuid_create_sequential::UuidCreateSequential;
 pub use uuid_short::UuidShort;
@@ -410,6 +420,7 @@ pub use uuid_v4_clustered::{UuidV4Clustered, UuidV4ClusteredCompat};
 pub use uuid_v5::UuidV5;
 pub use uuid_v6::UuidV6;
 pub use uuid_v7::UuidV7;
+pub use uuid_v7_spread::UuidV7Spread;
 pub use uuid_v7_sub_millis::UuidV7SubMillis;
 pub use uuid_v7_unguessable::UuidV7Unguessable;
 pub use uuid_v8_sha256::UuidV8Sha256;

@@ -10,7 +10,9 @@ use crate::{
     case::Case,
     ctxt::Ctxt,
     model::{Entity, EntityField, KeyType, is_no_parameter},
-    options::{DEFAULT_SCHEME, Kind, Made, NOT_RAW, Parameter, SCHEMES, SNOWFLAKE_WAYS, Scheme},
+    options::{
+        DEFAULT_BUCKETS, DEFAULT_SCHEME, Kind, Made, NOT_RAW, Parameter, SCHEMES, Scheme, Way,
+    },
     suggest, value,
 };
 
@@ -31,8 +33,10 @@ fn scheme(cx: &Ctxt, scheme: &SchemeAttr) {
             None => unknown_parameter(cx, known, argument),
         }
     }
-    if matches!(known.made, Made::Snowflake) && cx.count() == mistakes {
-        snowflake(cx, scheme);
+    if let Made::Snowflake(ways) = known.made
+        && cx.count() == mistakes
+    {
+        snowflake(cx, scheme, ways, buckets(known, scheme));
     }
 }
 
@@ -76,9 +80,20 @@ fn value(cx: &Ctxt, argument: &Argument, parameter: &Parameter) {
         {
             return;
         }
+        (Kind::PowerOfTwo(least, most), ArgumentValue::Lit(lit))
+            if value::number(lit).is_some_and(|number| {
+                (*least..=*most).contains(&number) && number.is_power_of_two()
+            }) =>
+        {
+            return;
+        }
         (Kind::Epoch, ArgumentValue::Lit(lit)) if value::epoch(lit).is_some() => return,
         (Kind::Number(least, most), _) => format!(
             "expected a number from {least} to {most}, as in `{}`",
+            parameter.usage
+        ),
+        (Kind::PowerOfTwo(least, most), _) => format!(
+            "expected a power of two from {least} to {most}, as in `{}`",
             parameter.usage
         ),
         (Kind::Epoch, _) => format!(
@@ -93,12 +108,21 @@ fn value(cx: &Ctxt, argument: &Argument, parameter: &Parameter) {
     cx.error(&argument.tokens, expected);
 }
 
-/// Checks that a `snowflake` is laid out in one way, wholly, and in 63 bits.
-fn snowflake(cx: &Ctxt, scheme: &SchemeAttr) {
+/// Returns how many buckets keys are spread over: one where they are not.
+pub(crate) fn buckets(known: &Scheme, scheme: &SchemeAttr) -> u64 {
+    if known.is_spread() {
+        scheme.number("buckets").unwrap_or(DEFAULT_BUCKETS)
+    } else {
+        1
+    }
+}
+
+/// Checks that a `snowflake` is laid out in one of the ways, wholly, and in 63 bits.
+fn snowflake(cx: &Ctxt, scheme: &SchemeAttr, all_ways: &'static [Way], buckets: u64) {
     let has = |name: &str| scheme.arguments.iter().any(|it| it.name == name);
     // The way of the first parameter that belongs to one alone; an epoch alone changes the default's.
     let way_of = |name: &str| {
-        SNOWFLAKE_WAYS.iter().find(|way| {
+        all_ways.iter().find(|way| {
             name != "epoch" && (way.needs.contains(&name) || way.may_have.contains(&name))
         })
     };
@@ -106,11 +130,26 @@ fn snowflake(cx: &Ctxt, scheme: &SchemeAttr) {
         let way = way_of(&argument.name.to_string())?;
         Some((argument, way))
     });
+    let room = 63 - u64::from(buckets.trailing_zeros());
     let Some((first, way)) = ways.next() else {
+        // What stands behind the bucket where nothing is said has just the room that 16 buckets leave.
+        if let Some(argument) = scheme.arguments.iter().find(|it| it.name == "buckets")
+            && buckets > DEFAULT_BUCKETS
+        {
+            cx.error(
+                &argument.tokens,
+                format!(
+                    "{buckets} buckets leave {room} bits, and time, node and sequence have 59 where nothing else is said: \
+                     write `snowflake_spread(buckets = {buckets}, epoch = \"2026-01-01\", time = 41, node = 8, \
+                     sequence = {})`",
+                    room - 49
+                ),
+            );
+        }
         return;
     };
     let usages = || {
-        let usages: Vec<_> = SNOWFLAKE_WAYS.iter().map(|way| way.usage).collect();
+        let usages: Vec<_> = all_ways.iter().map(|way| way.usage).collect();
         format!("write `{}`", usages.join("`, or `"))
     };
     let mut is_one = true;
@@ -145,7 +184,7 @@ fn snowflake(cx: &Ctxt, scheme: &SchemeAttr) {
     }
     let bits = ["time", "node", "sequence"].map(|name| scheme.number(name).unwrap_or_default());
     let all: u64 = bits.iter().sum();
-    if all > 63
+    if all > room
         && let Some(last) = scheme.arguments.iter().rfind(|it| {
             ["time", "node", "sequence"]
                 .iter()
@@ -153,12 +192,16 @@ fn snowflake(cx: &Ctxt, scheme: &SchemeAttr) {
         })
     {
         let [time, node, sequence] = bits;
+        let beside = match buckets {
+            1 => String::new(),
+            _ => format!(" beside {buckets} buckets"),
+        };
         cx.error(
             &last.tokens,
             format!(
                 "time, node and sequence have {time} + {node} + {sequence} = {all} bits, and a key \
-                 has 63: take {} off",
-                all - 63
+                 has {room}{beside}: take {} off",
+                all - room
             ),
         );
     }
@@ -214,7 +257,7 @@ fn json(cx: &Ctxt, model: &KeyType<'_>) {
         return;
     };
     if let Some(scheme) = model.known_scheme()
-        && !matches!(scheme.made, Made::Snowflake)
+        && !matches!(scheme.made, Made::Snowflake(_))
     {
         let what = match scheme.raw_name {
             "i64" | "u64" => "may be 2^53 or more, and many readers of JSON round such numbers",

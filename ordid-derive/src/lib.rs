@@ -87,6 +87,8 @@ mod value;
 /// | `snowflake(layout = ..., epoch = "2026-01-01")` | the same bits from the start of that day in UTC, or from so many milliseconds after 1970 | the layout's |
 /// | `snowflake(epoch = ..., time = 41, node = 10, sequence = 12, unit = 10)` | these bits, 63 at most, and units of so many milliseconds | `unit = 1` |
 /// | `snowflake(epoch = ..., years = 20, ids_per_second = 1_000, nodes = 4)` | as short as possible for that need; `Snowflake::ENDS_AT_UNIX_MILLIS` says when it is used up | `nodes = 1` |
+/// | `uuid_v7_spread(buckets = 16)` | keys over so many buckets, a power of two from 2 to 256; `ordid::scheme::spread` says how to read them | `buckets = 16` |
+/// | `snowflake_spread(buckets = 16, ...)` | the same of integers; behind the bucket stands what `snowflake` may have, in 63 bits together | `epoch = "2024-01-01", time = 41, node = 8, sequence = 10` |
 /// | `uuid_v1`, `uuid_v1_rearranged`, `uuid_v6`, `uuid_create_sequential` `(node = Random)` | random nodes, whatever a generator might be given | random, or what a generator is given |
 /// | the same `(node = Fixed<0x0100_0000_0007>)` | this node, no network card's address | |
 /// | the same `(node = DangerExact<0x9236_1f00_2671>)` | this node, which may be an address | |

@@ -133,7 +133,12 @@ pub(crate) struct Scheme {
 impl Scheme {
     /// Returns whether its keys are of version 7.
     pub(crate) fn is_maskable(&self) -> bool {
-        self.name.starts_with("uuid_v7")
+        self.name.starts_with("uuid_v7") && !self.is_spread()
+    }
+
+    /// Returns whether its keys begin with a bucket.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.parameters.iter().any(|it| it.name == BUCKETS.name)
     }
 
     /// Returns whether its keys are integers.
@@ -153,8 +158,11 @@ pub(crate) enum Made {
         wrapper: &'static str,
         check: &'static str,
     },
-    /// It is generic over a layout, which is a parameter, or is put together from several.
-    Snowflake,
+    /// It is generic over a layout, which is a parameter, or is put together from several in one of these ways; and over
+    /// the number of buckets, if it has them.
+    Snowflake(&'static [Way]),
+    /// It is generic over the number of buckets.
+    Spread,
 }
 
 /// What a scheme is made with: `snowflake(layout = Sonyflake)`.
@@ -176,6 +184,8 @@ pub(crate) enum Kind {
     Word(&'static [(&'static str, &'static [&'static str])]),
     /// A whole number, no less and no more than these.
     Number(u64, u64),
+    /// As [`Number`](Self::Number), a power of two.
+    PowerOfTwo(u64, u64),
     /// The start of a day in UTC, or milliseconds since 1970.
     Epoch,
 }
@@ -233,7 +243,34 @@ pub(crate) const fn object_id(name: &'static str, type_name: &'static str) -> Sc
 pub(crate) const fn snowflake(name: &'static str, type_name: &'static str) -> Scheme {
     Scheme {
         parameters: SNOWFLAKE,
-        made: Made::Snowflake,
+        made: Made::Snowflake(SNOWFLAKE_WAYS),
+        ..signed(name, type_name)
+    }
+}
+
+const BUCKETS: Parameter = Parameter {
+    name: "buckets",
+    usage: "buckets = 16",
+    kind: Kind::PowerOfTwo(2, 256),
+};
+
+/// The buckets of a scheme that has them, where none are written.
+pub(crate) const DEFAULT_BUCKETS: u64 = 16;
+
+/// A scheme of UUIDs that begin with a bucket.
+pub(crate) const fn spread(name: &'static str, type_name: &'static str) -> Scheme {
+    Scheme {
+        parameters: &[BUCKETS],
+        made: Made::Spread,
+        ..uuid(name, type_name)
+    }
+}
+
+/// A `snowflake` behind a bucket.
+pub(crate) const fn spread_snowflake(name: &'static str, type_name: &'static str) -> Scheme {
+    Scheme {
+        parameters: SPREAD_SNOWFLAKE,
+        made: Made::Snowflake(SPREAD_WAYS),
         ..signed(name, type_name)
     }
 }
@@ -291,27 +328,50 @@ pub(crate) const fn clustered(name: &'static str, type_name: &'static str) -> Sc
     }
 }
 
+const EPOCH: Parameter = Parameter {
+    name: "epoch",
+    usage: "epoch = \"2026-01-01\"` or `epoch = 1_767_225_600_000",
+    kind: Kind::Epoch,
+};
+const UNIT: Parameter = number("unit", "unit = 10", 1, u32::MAX as u64);
+const TIME: Parameter = number("time", "time = 41", 1, 63);
+const NODE_BITS: Parameter = number("node", "node = 10", 0, 63);
+// Without a sequence, a clock that steps back by a unit would look like a full one.
+const SEQUENCE: Parameter = number("sequence", "sequence = 12", 1, 63);
+const YEARS: Parameter = number("years", "years = 20", 1, u32::MAX as u64);
+const IDS: Parameter = number(
+    "ids_per_second",
+    "ids_per_second = 1_000",
+    1,
+    u32::MAX as u64,
+);
+const NODES: Parameter = number("nodes", "nodes = 4", 1, u32::MAX as u64);
+
 /// The parameters of `snowflake`; [`SNOWFLAKE_WAYS`] says which go together.
 const SNOWFLAKE: &[Parameter] = &[
     type_parameter("layout", "layout = Sonyflake", "snowflake", LAYOUTS),
-    Parameter {
-        name: "epoch",
-        usage: "epoch = \"2026-01-01\"` or `epoch = 1_767_225_600_000",
-        kind: Kind::Epoch,
-    },
-    number("unit", "unit = 10", 1, u32::MAX as u64),
-    number("time", "time = 41", 1, 63),
-    number("node", "node = 10", 0, 63),
-    // Without a sequence, a clock that steps back by a unit would look like a full one.
-    number("sequence", "sequence = 12", 1, 63),
-    number("years", "years = 20", 1, u32::MAX as u64),
-    number(
-        "ids_per_second",
-        "ids_per_second = 1_000",
-        1,
-        u32::MAX as u64,
-    ),
-    number("nodes", "nodes = 4", 1, u32::MAX as u64),
+    EPOCH,
+    UNIT,
+    TIME,
+    NODE_BITS,
+    SEQUENCE,
+    YEARS,
+    IDS,
+    NODES,
+];
+
+/// The parameters of `snowflake_spread`. No preset of `snowflake` has room for a bucket.
+const SPREAD_SNOWFLAKE: &[Parameter] = &[
+    BUCKETS,
+    type_parameter("layout", "layout = MyLayout", "snowflake", &[]),
+    EPOCH,
+    UNIT,
+    TIME,
+    NODE_BITS,
+    SEQUENCE,
+    YEARS,
+    IDS,
+    NODES,
 ];
 
 const fn number(name: &'static str, usage: &'static str, least: u64, most: u64) -> Parameter {
@@ -324,7 +384,7 @@ const fn number(name: &'static str, usage: &'static str, least: u64, most: u64) 
 
 /// The ways to say what a `snowflake` is laid out like, with all that each needs beside what it may
 /// have, and how it is written.
-pub(crate) const SNOWFLAKE_WAYS: &[Way] = &[
+const SNOWFLAKE_WAYS: &[Way] = &[
     Way {
         needs: &["layout"],
         may_have: &["epoch"],
@@ -342,7 +402,24 @@ pub(crate) const SNOWFLAKE_WAYS: &[Way] = &[
     },
 ];
 
+/// The same of a `snowflake_spread`.
+const SPREAD_WAYS: &[Way] = &[
+    Way {
+        usage: "snowflake_spread(buckets = 16, layout = MyLayout)",
+        ..SNOWFLAKE_WAYS[0]
+    },
+    Way {
+        usage: "snowflake_spread(buckets = 16, epoch = \"2026-01-01\", time = 41, node = 8, sequence = 10)",
+        ..SNOWFLAKE_WAYS[1]
+    },
+    Way {
+        usage: "snowflake_spread(buckets = 16, epoch = \"2026-01-01\", years = 20, ids_per_second = 1_000, nodes = 4)",
+        ..SNOWFLAKE_WAYS[2]
+    },
+];
+
 /// Parameters that go together.
+#[derive(Clone, Copy)]
 pub(crate) struct Way {
     pub(crate) needs: &'static [&'static str],
     pub(crate) may_have: &'static [&'static str],

@@ -1,7 +1,7 @@
 //! The catalogue's schemes. `cargo xtask lists` writes this file.
 
 #[rustfmt::skip]
-use crate::options::{Scheme, clustered, key192, object_id, push_id, signed, snowflake, unsigned, uuid, uuid_of_node};
+use crate::options::{Scheme, clustered, key192, object_id, push_id, signed, snowflake, spread, spread_snowflake, unsigned, uuid, uuid_of_node};
 
 /// The schemes, by name.
 #[rustfmt::skip]
@@ -28,6 +28,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     uuid("sequential_guid_as_string", "SequentialGuidAsString"),
     uuid("sequential_guid_at_end", "SequentialGuidAtEnd"),
     snowflake("snowflake", "Snowflake"),
+    spread_snowflake("snowflake_spread", "SnowflakeSpread"),
     signed("tickets", "Tickets"),
     uuid("ulid", "Ulid"),
     uuid_of_node("uuid_create_sequential", "UuidCreateSequential"),
@@ -40,6 +41,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     uuid("uuid_v5", "UuidV5"),
     uuid_of_node("uuid_v6", "UuidV6"),
     uuid("uuid_v7", "UuidV7"),
+    spread("uuid_v7_spread", "UuidV7Spread"),
     uuid("uuid_v7_sub_millis", "UuidV7SubMillis"),
     uuid("uuid_v7_unguessable", "UuidV7Unguessable"),
     uuid("uuid_v8_sha256", "UuidV8Sha256"),

@@ -193,6 +193,31 @@ fn key_type_of_a_snowflake_of_bits_or_of_a_need_or_of_another_epoch() {
 }
 
 #[test]
+fn key_type_of_a_scheme_that_spreads() {
+    assert_snapshot(
+        "key_type_spread",
+        expand::key_type,
+        "#[ordid(scheme = uuid_v7_spread(buckets = 64))] struct OrderId(Uuid);",
+    );
+    assert_snapshot(
+        "key_type_spread_default",
+        expand::key_type,
+        "#[ordid(scheme = uuid_v7_spread)] struct OrderId(Uuid);",
+    );
+    assert_snapshot(
+        "key_type_snowflake_spread",
+        expand::key_type,
+        "#[ordid(scheme = snowflake_spread(buckets = 4, epoch = \"2026-01-01\"))] struct OrderId(i64);",
+    );
+    assert_snapshot(
+        "key_type_snowflake_spread_bits",
+        expand::key_type,
+        "#[ordid(scheme = snowflake_spread(buckets = 32, epoch = \"2026-01-01\", time = 41, node = 8, sequence = 9))] \
+         struct OrderId(i64);",
+    );
+}
+
+#[test]
 fn key_type_of_a_scheme_whose_generator_a_parameter_settles() {
     assert_snapshot(
         "key_type_node",
@@ -385,6 +410,58 @@ fn every_mistake_in_parameters_is_reported_at_once() {
             "expected `scatter(buckets = 16)` or `scatter(buckets = 16, lowest_bit = 80)`",
             "a key of scheme `snowflake` has 64 bits, and none from 61 on for 16 buckets: write \
              `lowest_bit = 60`, or less",
+        ]
+    );
+}
+
+#[test]
+fn buckets_are_a_power_of_two_that_leaves_room() {
+    let of = |scheme: &str, raw: &str| {
+        errors(
+            expand::key_type,
+            &format!("#[ordid(scheme = {scheme})] struct OrderId({raw});"),
+        )
+    };
+    for wrong in ["1", "3", "512", "\"16\"", "Many"] {
+        assert_eq!(
+            of(&format!("uuid_v7_spread(buckets = {wrong})"), "Uuid"),
+            ["expected a power of two from 2 to 256, as in `buckets = 16`"]
+        );
+    }
+    assert_eq!(
+        of("uuid_v7_spread(bucket = 16)", "Uuid"),
+        [
+            "unknown option `bucket` of scheme `uuid_v7_spread`: write `scheme = uuid_v7_spread(buckets = 16)`"
+        ]
+    );
+    assert_eq!(
+        of("snowflake_spread(buckets = 32)", "i64"),
+        [
+            "32 buckets leave 58 bits, and time, node and sequence have 59 where nothing else is said: write \
+             `snowflake_spread(buckets = 32, epoch = \"2026-01-01\", time = 41, node = 8, sequence = 9)`"
+        ]
+    );
+    assert_eq!(
+        of(
+            "snowflake_spread(epoch = 0, time = 41, node = 8, sequence = 12)",
+            "i64"
+        ),
+        [
+            "time, node and sequence have 41 + 8 + 12 = 61 bits, and a key has 59 beside 16 buckets: take 2 off"
+        ]
+    );
+    assert_eq!(
+        of("snowflake_spread(buckets = 8, time = 41)", "i64"),
+        [
+            "beside `time` say `epoch` and `node` and `sequence` too: write `snowflake_spread(buckets = 16, epoch = \
+             \"2026-01-01\", time = 41, node = 8, sequence = 10)`"
+        ]
+    );
+    assert_eq!(
+        of("uuid_v7_spread, mask = MASK", "Uuid"),
+        [
+            "keys of scheme `uuid_v7_spread` cannot be masked: take `mask` off, or take one of uuid_v7, \
+             uuid_v7_sub_millis, uuid_v7_unguessable"
         ]
     );
 }

@@ -169,7 +169,7 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             },
             counts_inserts: E::COUNTS_INSERTS,
             is_named: SchemeOf::<E>::IS_NAMED,
-            rises: SchemeOf::<E>::ORDERS.contains(Comparison::Bytes),
+            rises: SchemeOf::<E>::ORDERS.contains(Comparison::Bytes) && SchemeOf::<E>::BUCKETS == 1,
             prefix: KeyOf::<E>::PREFIX,
             outside: match KeyOf::<E>::IS_MASKED {
                 true => Some(outside::<KeyOf<E>>),

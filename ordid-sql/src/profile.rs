@@ -9,7 +9,7 @@ use ordid_core::storage::{
 };
 
 use crate::{
-    MAX_ROWS, StatementDialect, catalog,
+    MAX_ROWS, Splits, StatementDialect, catalog,
     classify::{self, Classify},
     text::TableNames,
 };
@@ -92,6 +92,8 @@ pub struct EngineProfile {
     /// Whether the engine splits a table by ranges of its keys over several machines, so that one of them takes all inserts
     /// of keys that rise. The first flush of such keys into a table says so by `tracing`.
     pub splits_by_key: bool,
+    /// How the engine is told where such ranges begin.
+    pub splits: Splits,
     /// The words of the engine's dialect.
     pub(crate) words: Words,
     /// What the engine's errors mean.
@@ -243,6 +245,7 @@ impl EngineProfile {
     pub const COCKROACHDB: Self = Self {
         name: "CockroachDB",
         splits_by_key: true,
+        splits: Splits::AlterTable,
         bulk: false,
         temporary_tables: false,
         defer: None,
@@ -253,6 +256,7 @@ impl EngineProfile {
     /// `INSERT`. Primary keys are spread by a hash, and then have no order, unless they are declared `ASC`.
     pub const YUGABYTEDB: Self = Self {
         name: "YugabyteDB",
+        splits: Splits::CreateTable,
         bulk: false,
         temporary_tables: false,
         ..Self::POSTGRES
@@ -286,6 +290,7 @@ impl EngineProfile {
     pub const TIDB: Self = Self {
         name: "TiDB",
         splits_by_key: true,
+        splits: Splits::SplitTable,
         max_transaction_bytes: Some(100_000_000),
         tree_deletes: TreeDeletes::OneDepth,
         temporary_tables: false,
@@ -390,6 +395,7 @@ impl EngineProfile {
             counts_inserts: true,
             local_locks: ServerFact::Known(false),
             splits_by_key: false,
+            splits: Splits::ByItself,
             words: Words {
                 dialect: D::NAME,
                 quote: <D as Dialect>::quote,

@@ -44,6 +44,8 @@ impl Line {
             ("random_node" | "random_node_first", ..) => "uuid_of_node",
             ("by_period", ..) => "clustered",
             (.., "snowflake") => "snowflake",
+            ("spread", ..) => "spread",
+            ("spread_node", ..) => "spread_snowflake",
             (_, "i64", _) => "signed",
             (_, "u64", _) => "unsigned",
             (_, "ObjectId", _) => "object_id",
@@ -57,7 +59,7 @@ impl Line {
     fn needs_more(&self) -> bool {
         matches!(
             self.kind(),
-            "named" | "snowflake_node" | "node" | "reserved"
+            "named" | "snowflake_node" | "spread_node" | "node" | "reserved"
         )
     }
 }

@@ -10,10 +10,11 @@ use ordid::{
     generator::{Generator, OrderedGenerator, Policy, SegmentGenerator, Slotted},
     key::{Key192, ObjectId, PushId, Scheme},
     scheme::{
-        Compact, FromName, Instagram, Snowflake, TimeOrdered,
+        Compact, FromName, Instagram, Snowflake, Spread, SpreadKey, TimeOrdered,
         compact::{CompactNeed, Need},
         counted::Counted,
         snowflake::{Discord, SnowflakeLayout, SnowflakeNode, Sonyflake, Twitter},
+        spread,
     },
 };
 use uuid::Uuid;
@@ -53,6 +54,8 @@ macro_rules! schemes {
         }
     };
     (@run [counted]) => { has_ranges(rises::<Key>()) };
+    (@run [spread]) => { spreads_by_time(spreads(made::<Key>())) };
+    (@run [spread_node]) => { drop(spreads(made_with_a_node::<Key>(&with_node(last())))) };
     (@run [random_node]) => { has_ranges(rises::<Key>()) };
     (@run [random_node_first]) => { drop(rises_in_one_generator::<Key>()) };
     (@run [snowflake_node]) => { rises_with_a_node::<Key>(&with_node(last())) };
@@ -255,6 +258,62 @@ fn rises_with_a_node<K>(generator: &OrderedGenerator<K::Scheme, SystemClock, Thr
 where
     K: Derived<Scheme: Slotted>,
 {
+    let keys = made_with_a_node::<K>(generator);
+    assert!(keys.is_sorted_by(|a, b| a < b));
+}
+
+/// Keys that take turns over the buckets, and rise in each.
+fn spreads<K: Derived<Scheme: Spread>>(keys: Vec<K>) -> Vec<K> {
+    let before = now();
+    let count = usize::from(<K::Scheme as Scheme>::BUCKETS);
+    let mut buckets = vec![Vec::new(); count];
+    for key in &keys {
+        buckets[usize::from(key.bucket())].push(*key);
+    }
+    let even = keys.len() / count;
+    for bucket in &buckets {
+        assert!(bucket.is_sorted_by(|a, b| a < b));
+        assert!(
+            bucket.len() > even / 2 && bucket.len() < even * 2,
+            "{even} {}",
+            bucket.len()
+        );
+    }
+    assert_eq!(spread::merge(buckets, false, |key| *key), keys);
+    let (from, to) = (
+        before.as_unix_millis() - 60_000,
+        before.as_unix_millis() + 60_000,
+    );
+    let [from, to] =
+        [from, to].map(|millis| Timestamp::from_unix_millis(millis).expect("about now"));
+    let ranges = K::ranges(from..to).expect("a time that the scheme has");
+    assert_eq!(ranges.len(), count);
+    for key in &keys {
+        let range = &ranges[usize::from(key.bucket())];
+        assert!(range.contains(key));
+        assert_eq!(ranges.iter().filter(|range| range.contains(key)).count(), 1);
+    }
+    keys
+}
+
+/// Keys for times before, which are in the range of their time.
+fn spreads_by_time<K: Derived<Scheme: Spread + StaticScheme>>(_keys: Vec<K>) {
+    let millis = 1_645_557_742_000;
+    let [time, next] =
+        [millis, millis + 1].map(|it| Timestamp::from_unix_millis(it).expect("2022"));
+    let key = K::generate_at(time).expect("a time that the layout has");
+    assert_eq!(key.timestamp(), Some(time));
+    let ranges = K::ranges(time..next).expect("a time that the layout has");
+    assert!(ranges[usize::from(key.bucket())].contains(&key));
+}
+
+/// Keys of a scheme whose generators are made with a node.
+fn made_with_a_node<K>(
+    generator: &OrderedGenerator<K::Scheme, SystemClock, ThreadEntropy>,
+) -> Vec<K>
+where
+    K: Derived<Scheme: Slotted>,
+{
     let before = now();
     let of_raw = |raw| K::from_raw(raw).expect("what a generator makes is of the scheme");
     let mut keys: Vec<K> = Vec::new();
@@ -271,13 +330,13 @@ where
         keys.push(block.try_generate_key().expect("a key"));
     }
     assert_eq!(keys.len(), ONE_BY_ONE + FILLED + RESERVED + 100);
-    assert!(keys.is_sorted_by(|a, b| a < b));
     holds_of_all(&keys);
     holds_of_times(&keys, before);
 
     // Nothing in these keys is drawn, so none can be made beside the order.
     let error = generator.generate_at(before).expect_err("no such key");
     assert!(error.is_unsupported(), "{error}");
+    keys
 }
 
 /// Numbers of a count: those that were reserved, in their order, and no others.

@@ -6,8 +6,9 @@ use ordid_core::{
     key::{Key192, ObjectId, PushId},
     scheme::{
         comb, medo, newid, object_id, ordered_text, percona_64, push_id, sequential_guid,
-        snowflake, ulid, uuid_short, uuid_v1, uuid_v4, uuid_v4_clustered, uuid_v5, uuid_v7,
-        uuid_v7_sub_millis, uuid_v7_unguessable, uuid_v8_sha256, uuid_v8_sql_server,
+        snowflake, snowflake_spread, ulid, uuid_short, uuid_v1, uuid_v4, uuid_v4_clustered,
+        uuid_v5, uuid_v7, uuid_v7_spread, uuid_v7_sub_millis, uuid_v7_unguessable, uuid_v8_sha256,
+        uuid_v8_sql_server,
     },
     uuid::Uuid,
 };
@@ -123,6 +124,7 @@ draw_fields! {
     push_id::Parts { unix_ts_ms, random }
     sequential_guid::Parts { millis, random }
     snowflake::Parts { time, node, sequence }
+    snowflake_spread::Parts { bucket, time, node, sequence }
     ulid::Parts { unix_ts_ms, random }
     uuid_short::Parts { server_id, seconds, counter }
     uuid_v1::Parts { ticks, clock_seq, node }
@@ -130,6 +132,7 @@ draw_fields! {
     uuid_v4_clustered::Parts { prefix, random_a, random_b, random_c }
     uuid_v5::Parts { sha1_high, sha1_mid, sha1_low }
     uuid_v7::Parts { unix_ts_ms, rand_a, rand_b }
+    uuid_v7_spread::Parts { bucket, unix_ts_ms, counter, random }
     uuid_v7_sub_millis::Parts { unix_ts_ms, fraction, counter, random }
     uuid_v7_unguessable::Parts { unix_ts_ms, counter, random }
     uuid_v8_sha256::Parts { custom_a, custom_b, custom_c }

@@ -129,7 +129,9 @@ fn read<S: Layout>(unknown: Unknown<'_>) -> Option<Inspection> {
 /// | kind | made by |
 /// |---|---|
 /// | `[counted]` | a generator that counts, without a node |
-/// | `[random_node]` | the same, with a `UuidNode` |
+/// | `[spread]` | the same; keys rise in each of their buckets |
+/// | `[spread_node]` | the same, with a `SnowflakeNode` |
+/// | `[random_node]` | as `[counted]`, with a `UuidNode` |
 /// | `[random_node_first]` | the same, but the node is compared before the time |
 /// | `[snowflake_node]` | the same, with a `SnowflakeNode` |
 /// | `[layout]` | the same; a layout of `Snowflake`, which the derive knows as `snowflake(layout = ..)` |
@@ -151,6 +153,9 @@ macro_rules! __for_each_scheme {
                 "a clock that steps back over the bound; 131,072 keys a millisecond";
             uuid_v7_sub_millis: [counted] Uuid, UuidV7SubMillis, "PostgreSQL 18 uuidv7()",
                 "1/4096 millisecond, 8-bit counter", "a clock that steps back over the bound";
+            uuid_v7_spread: [spread] Uuid, UuidV7Spread, "RFC 9562 version 8",
+                "bucket, then millisecond and 42-bit counter",
+                "another number of buckets; a clock that steps back over the bound";
             uuid_v6: [random_node] Uuid, UuidV6, "RFC 9562 version 6", "100 ns tick",
                 "a followed clock; another generator's node at the same tick";
             uuid_v1: [random_node] Uuid, UuidV1, "RFC 9562 version 1",
@@ -239,6 +244,9 @@ macro_rules! __for_each_scheme {
                 "millisecond, node, sequence", "a node used twice; 32,000 keys a second";
             baidu_uid: [layout] i64, Snowflake<snowflake::BaiduUid>, "Baidu UidGenerator",
                 "second, node, sequence", "its default epoch, which ended 2024-11-20";
+            snowflake_spread: [spread_node] i64, SnowflakeSpread, "4 bits of bucket, 41 + 8 + 10",
+                "bucket, then millisecond, node, sequence",
+                "another number of buckets; a node used twice; ends 2093";
             instagram: [snowflake_node] i64, Instagram, "Instagram",
                 "millisecond, shard, sequence", "a shard used twice; ends 2046";
             uuid_short: [node(1, 255)] u64, UuidShort, "MySQL UUID_SHORT()",
@@ -284,6 +292,8 @@ macro_rules! entries {
         <$scheme as crate::generator::Slotted>::RANDOM_BITS
     };
     (@make [counted] $scheme:ty) => { Some(|| fresh::<$scheme>(())) };
+    (@make [spread] $scheme:ty) => { Some(|| fresh::<$scheme>(())) };
+    (@make [spread_node] $scheme:ty) => { entries!(@make [snowflake_node] $scheme) };
     (@make [random_node] $scheme:ty) => { Some(|| fresh::<$scheme>(UuidNode::RANDOM)) };
     (@make [random_node_first] $scheme:ty) => { Some(|| fresh::<$scheme>(UuidNode::RANDOM)) };
     (@make [snowflake_node] $scheme:ty) => {
@@ -548,6 +558,7 @@ mod tests {
             end::<Snowflake>(),
             end::<Snowflake<snowflake::WideSequence>>(),
             end::<Snowflake<snowflake::Discord>>(),
+            end::<SnowflakeSpread>(),
             end::<Instagram>(),
             end::<Percona64>(),
         ];

@@ -44,6 +44,7 @@ macro_rules! every_static_scheme {
         $(every_static_scheme!(@one [$($kind)+] $scheme);)+
     };
     (@one [counted] $scheme:ty) => { follow_from_the_seed::<$scheme>(); };
+    (@one [spread] $scheme:ty) => { follow_from_the_seed::<$scheme>(); };
     (@one [random_node] $scheme:ty) => { follow_from_the_seed::<$scheme>(); };
     (@one [random_node_first] $scheme:ty) => { follow_from_the_seed::<$scheme>(); };
     (@one [drawn($bits:literal)] $scheme:ty) => { follow_from_the_seed::<$scheme>(); };

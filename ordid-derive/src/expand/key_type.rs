@@ -7,6 +7,7 @@ use syn::{Ident, Type, ext::IdentExt, spanned::Spanned};
 use super::{Private, located};
 use crate::{
     attr::{Adapter, ColumnAttr},
+    check,
     model::KeyType,
     options::{Kind, Made, Parameter},
 };
@@ -53,9 +54,14 @@ pub(super) fn scheme(model: &KeyType<'_>, private: &Private<'_>) -> TokenStream 
     let name = Ident::new(scheme.type_name, span);
     let parameter = model.type_parameter();
     match (&scheme.made, parameter) {
-        (Made::Snowflake, _) => {
+        (Made::Snowflake(_), _) => {
             let layout = layout(model, &private, span);
-            quote_spanned!(span=> #private::scheme::#name<#layout>)
+            let buckets = buckets(model).map(|buckets| quote_spanned!(span=> #buckets,));
+            quote_spanned!(span=> #private::scheme::#name<#buckets #layout>)
+        }
+        (Made::Spread, _) => {
+            let buckets = buckets(model);
+            quote_spanned!(span=> #private::scheme::#name<#buckets>)
         }
         (
             Made::Wrapped {
@@ -124,7 +130,15 @@ fn is_preset(parameter: &Parameter, written: &Type) -> bool {
     }
 }
 
-/// Returns the layout of a `snowflake`.
+/// Returns the number of buckets of a scheme that spreads its keys.
+fn buckets(model: &KeyType<'_>) -> Option<Literal> {
+    let scheme = model.scheme();
+    let written = model.attrs.scheme.as_ref()?;
+    let buckets = check::buckets(scheme, written);
+    scheme.is_spread().then(|| Literal::u64_unsuffixed(buckets))
+}
+
+/// Returns the layout of a `snowflake`, which may stand behind a bucket.
 fn layout(model: &KeyType<'_>, private: &TokenStream, span: Span) -> TokenStream {
     let written = model.attrs.scheme.as_ref();
     let number = |name: &str| {
@@ -155,6 +169,9 @@ fn layout(model: &KeyType<'_>, private: &TokenStream, span: Span) -> TokenStream
             let unit = number("unit").unwrap_or_else(|| Literal::u64_unsuffixed(1));
             quote_spanned!(span=> #snowflake::Bits<#time, #node, #sequence, #unit>)
         }
+        (None, _) if model.scheme().is_spread() => {
+            quote_spanned!(span=> #private::scheme::snowflake_spread::Rest)
+        }
         (None, _) => quote_spanned!(span=> #snowflake::Twitter),
     };
     match epoch {
@@ -167,7 +184,7 @@ fn layout(model: &KeyType<'_>, private: &TokenStream, span: Span) -> TokenStream
 /// and for how many nodes.
 fn need(model: &KeyType<'_>) -> Option<[Literal; 4]> {
     let written = model.attrs.scheme.as_ref()?;
-    if !matches!(model.scheme().made, Made::Snowflake) {
+    if !matches!(model.scheme().made, Made::Snowflake(_)) {
         return None;
     }
     let epoch = Literal::i64_unsuffixed(written.epoch("epoch")?);
@@ -363,7 +380,7 @@ fn raw_of(
     // Every `snowflake` has the same raw key: a wrong layout is no matter of the field.
     let any = quote_spanned!(raw.span()=> #private::scheme::Snowflake);
     let scheme = match model.scheme().made {
-        Made::Snowflake => &any,
+        Made::Snowflake(_) => &any,
         _ => scheme,
     };
     quote_spanned!(raw.span()=> <#raw as #private::RawOf<#scheme>>)

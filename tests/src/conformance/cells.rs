@@ -185,7 +185,10 @@ where
         is_guid: C::TYPE == "uniqueidentifier",
         keys: Box::new(move |count| {
             let mut keys = keys();
-            (0..count).map(|_| key::<C, D, _>(keys())).collect()
+            let mut raws: Vec<S::Raw> = (0..count).map(|_| keys()).collect();
+            // In the order in which they were made, bucket by bucket: one, for all schemes but those that spread.
+            raws.sort_by_key(S::bucket);
+            raws.into_iter().map(key::<C, D, _>).collect()
         }),
         any: |count| {
             let mut raws: Vec<S::Raw> = (0..count).map(|_| S::coerce(random())).collect();
@@ -251,6 +254,8 @@ macro_rules! push_schemes {
         ));
     };
     (@keys [counted] $scheme:ty) => { counted::<$scheme>(()) };
+    (@keys [spread] $scheme:ty) => { counted::<$scheme>(()) };
+    (@keys [spread_node] $scheme:ty) => { numbered::<$scheme, _>() };
     (@keys [random_node] $scheme:ty) => { counted::<$scheme>(UuidNode::RANDOM) };
     (@keys [random_node_first] $scheme:ty) => { counted::<$scheme>(UuidNode::RANDOM) };
     (@keys [snowflake_node] $scheme:ty) => { numbered::<$scheme, _>() };

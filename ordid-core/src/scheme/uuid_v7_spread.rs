@@ -1,0 +1,221 @@
+//! UUID version 7 behind a bucket: for engines that split tables by their keys.
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-------+-------------------------------------------------------+
+//! |bucket |            unix_ts_ms (upper 28 bits)                 |
+//! +-------+-----------------------+-------+-------+---------------+
+//! |  unix_ts_ms (next 16 bits)    | ver 8 |ms (4) |  counter (8)  |
+//! +---+---------------------------+-------+-------+---------------+
+//! |var|                   counter (next 30)                       |
+//! +---+---+-------------------------------------------------------+
+//! |cnt (4)|                 28 random bits                        |
+//! +-------+-------------------------------------------------------+
+//! ```
+//!
+//! This is the layout of 16 buckets, which are 4 bits. Each bit more of the bucket is a random bit less at the end, and
+//! moves all fields between by one: 2 buckets leave 31 random bits, 256 leave 24. Time and counter are those of
+//! [`uuid_v7`](super::uuid_v7). The version is 8, since a reader of version 7 would take the bucket for the time's first
+//! bits.
+//!
+//! Bytes are in network order; keys compare as their bytes do, so the bucket comes first, and keys rise in each bucket.
+//! [`spread`](super::spread) says which bucket a key gets, and how rows are read in the order of time all the same. An
+//! observer of one key does not know the random bits of the next.
+//!
+//! MariaDB's `UUID` refuses one in 64 values of version 8, so there the column is `binary16`.
+//!
+//! # References
+//!
+//! RFC 9562 sections 5.7 (the fields), 5.8 (version 8). The layout is ours.
+
+use uuid::Uuid;
+
+#[cfg(all(feature = "std", not(loom)))]
+use crate::generator::{Policy, ProcessWide, per_type::per_type};
+#[cfg(feature = "std")]
+use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::{
+    clock::{TimeScale, Timestamp},
+    error::Error,
+    generator::{OrderedGenerator, Slot, Slotted},
+    key::{RisesAsBytes, Scheme},
+    layout::Orders,
+    scheme::{
+        anatomy::{Certainty, Inspection, Layout, fits, narrowed, unpack_around_version},
+        spread::{Spread, bucket_bits, round_robin},
+    },
+};
+
+const COUNTER_BITS: u32 = 42;
+const TIME_BITS: u32 = 48;
+/// All but version and variant.
+const FIELD_BITS: u32 = 122;
+
+/// The scheme `uuid_v7_spread`, of 2 to 256 buckets, a power of two.
+#[derive(Debug)]
+pub enum UuidV7Spread<const BUCKETS: u16 = 16> {}
+
+impl<const BUCKETS: u16> UuidV7Spread<BUCKETS> {
+    const BUCKET_BITS: u32 = bucket_bits(BUCKETS);
+    const RANDOM_BITS: u32 = 32 - Self::BUCKET_BITS;
+
+    /// Puts 122 bits around version and variant.
+    #[inline]
+    const fn around_version(fields: u128) -> Uuid {
+        let last = fields & ((1 << 62) - 1);
+        let middle = (fields >> 62) & 0xfff;
+        let first = fields >> 74;
+        Uuid::from_u128(first << 80 | 8 << 76 | middle << 64 | 2 << 62 | last)
+    }
+
+    const fn place(bucket: u64, unix_ts_ms: u64, counter: u64, random: u64) -> Uuid {
+        Self::around_version(
+            (bucket as u128) << (FIELD_BITS - Self::BUCKET_BITS)
+                | (unix_ts_ms as u128) << (COUNTER_BITS + Self::RANDOM_BITS)
+                | (counter as u128) << Self::RANDOM_BITS
+                | random as u128,
+        )
+    }
+}
+
+impl<const BUCKETS: u16> Scheme for UuidV7Spread<BUCKETS> {
+    rfc_9562!("uuid_v7_spread", version 8, Orders::BYTES);
+
+    const BUCKETS: u16 = BUCKETS;
+
+    fn bucket(raw: &Uuid) -> u16 {
+        u16::from(raw.as_bytes()[0]) >> (8 - Self::BUCKET_BITS)
+    }
+
+    fn timestamp(raw: &Uuid) -> Option<Timestamp> {
+        let parts = Self::unpack(raw).ok()?;
+        Some(Timestamp::saturating_from_unix_millis(parts.unix_ts_ms))
+    }
+}
+
+impl<const BUCKETS: u16> RisesAsBytes for UuidV7Spread<BUCKETS> {}
+
+impl<const BUCKETS: u16> Slotted for UuidV7Spread<BUCKETS> {
+    counter_bits!(index: 20, seed: 41, random: Self::RANDOM_BITS);
+
+    #[inline]
+    fn encode(slot: Slot<()>) -> Uuid {
+        let bucket = round_robin(slot.time, slot.count, Self::BUCKET_BITS);
+        Self::place(bucket, slot.time, slot.count, slot.random)
+    }
+}
+
+/// The fields of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Below the number of buckets.
+    pub bucket: u16,
+    /// Milliseconds since 1970: 48 bits.
+    pub unix_ts_ms: u64,
+    /// 42 bits.
+    pub counter: u64,
+    /// The random bits: 32 less those of the bucket.
+    pub random: u32,
+}
+
+/// # Example: the hex digits of 16 buckets are readable
+///
+/// ```
+/// use ordid_core::scheme::{Layout, UuidV7Spread, uuid_v7_spread::Parts};
+///
+/// let parts = Parts { bucket: 0xb, unix_ts_ms: 0x017f_22e2_79b0, counter: 0x123, random: 0x4567 };
+/// let key = UuidV7Spread::<16>::pack(parts)?;
+/// assert_eq!(key.to_string(), "b017f22e-279b-8000-8000-001230004567");
+/// assert_eq!(UuidV7Spread::<16>::unpack(&key)?, parts);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+impl<const BUCKETS: u16> Layout for UuidV7Spread<BUCKETS> {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<Uuid, Error> {
+        fits::<Self>("bucket", parts.bucket, Self::BUCKET_BITS)?;
+        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, TIME_BITS)?;
+        fits::<Self>("counter", parts.counter, COUNTER_BITS)?;
+        fits::<Self>("random", parts.random, Self::RANDOM_BITS)?;
+        Ok(Self::place(
+            parts.bucket.into(),
+            parts.unix_ts_ms,
+            parts.counter,
+            parts.random.into(),
+        ))
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+        let bits = [
+            Self::BUCKET_BITS,
+            TIME_BITS,
+            COUNTER_BITS,
+            Self::RANDOM_BITS,
+        ];
+        let [bucket, unix_ts_ms, counter, random] = unpack_around_version::<Self, _>(raw, bits)?;
+        Ok(Parts {
+            bucket: narrowed(bucket),
+            unix_ts_ms: narrowed(unix_ts_ms),
+            counter: narrowed(counter),
+            random: narrowed(random),
+        })
+    }
+
+    /// Takes any UUID of version 8: into how many buckets its maker spreads keys is not written in it.
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        let parts = Self::unpack(raw)?;
+        Ok(Inspection {
+            moment: Some(TimeScale::UNIX_MILLIS.moment_at(parts.unix_ts_ms)),
+            node: Some(parts.bucket.into()),
+            counter: Some(parts.counter),
+            version: Some(8),
+            ..Inspection::of::<Self>(Certainty::Possible)
+        })
+    }
+}
+
+impl<const BUCKETS: u16> Spread for UuidV7Spread<BUCKETS> {
+    fn in_bucket(raw: Uuid, bucket: u16) -> Result<Uuid, Error> {
+        let parts = Self::unpack(&raw)?;
+        Self::pack(Parts { bucket, ..parts })
+    }
+
+    fn bounds_in(bucket: u16, timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
+        let parts = |counter, random| Parts {
+            bucket,
+            unix_ts_ms: timestamp.as_unix_millis(),
+            counter,
+            random,
+        };
+        let highest = parts((1 << COUNTER_BITS) - 1, u32::MAX >> Self::BUCKET_BITS);
+        Ok((Self::pack(parts(0, 0))?, Self::pack(highest)?))
+    }
+
+    fn ends_of(bucket: u16) -> Result<(Uuid, Uuid), Error> {
+        fits::<Self>("bucket", bucket, Self::BUCKET_BITS)?;
+        let first = u128::from(bucket) << (FIELD_BITS - Self::BUCKET_BITS);
+        let behind = (1 << (FIELD_BITS - Self::BUCKET_BITS)) - 1;
+        Ok((
+            Self::around_version(first),
+            Self::around_version(first | behind),
+        ))
+    }
+}
+
+#[cfg(all(feature = "std", not(loom)))]
+impl<const BUCKETS: u16> ProcessWide for UuidV7Spread<BUCKETS> {
+    fn process_wide() -> &'static OrderedGenerator<Self, SystemClock, ThreadEntropy> {
+        per_type(|| OrderedGenerator::of_process(SystemClock, ThreadEntropy, Policy::DEFAULT))
+    }
+}
+
+/// Makes UUIDs of version 7 behind buckets that take turns, rising in each over all threads that share it.
+#[cfg(feature = "std")]
+pub type UuidV7SpreadGenerator<const BUCKETS: u16 = 16, C = SystemClock, E = ThreadEntropy> =
+    OrderedGenerator<UuidV7Spread<BUCKETS>, C, E>;
+
+/// As above with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type UuidV7SpreadGenerator<const BUCKETS: u16, C, E> =
+    OrderedGenerator<UuidV7Spread<BUCKETS>, C, E>;
