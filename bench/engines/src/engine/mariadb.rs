@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ordid_core::{
-    scheme::{Ulid, UuidV1, UuidV6, UuidV7},
+    scheme::{Ulid, UuidV1, UuidV6, UuidV7, UuidV7Spread},
     storage::{
         column::{BigInt, Binary16, Char22, Char26, Char36, MariaDbUuid},
         dialect::MariaDb,
@@ -51,6 +51,7 @@ impl Engine for MySql {
             Case::automatic("auto-increment", "BIGINT AUTO_INCREMENT"),
             Case::snowflake::<BigInt, MariaDb>(),
             Case::of::<UuidV7, Binary16, MariaDb>("v7", ALL),
+            Case::of::<UuidV7Spread<16>, Binary16, MariaDb>("v7 over 16 buckets,", BOTH),
             Case::of::<UuidV7, MariaDbUuid, MariaDb>("v7", BOTH),
             Case::of::<UuidV7, Char22, MariaDb>("v7", BOTH),
             Case::of::<UuidV7, Char36, MariaDb>("v7", BOTH),

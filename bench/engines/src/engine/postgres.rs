@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ordid_core::{
-    scheme::{Ulid, UuidV6, UuidV7},
+    scheme::{Ulid, UuidV6, UuidV7, UuidV7Spread},
     storage::{
         column::{BigInt, Bytea, Char22, Char26, Text, Uuid},
         dialect::Postgres as Dialect,
@@ -44,6 +44,7 @@ impl Engine for Postgres {
             Case::automatic("auto-increment", "bigserial"),
             Case::snowflake::<BigInt, Dialect>(),
             Case::of::<UuidV7, Uuid, Dialect>("v7", BOTH),
+            Case::of::<UuidV7Spread<16>, Uuid, Dialect>("v7 over 16 buckets,", BOTH),
             Case::of::<UuidV6, Uuid, Dialect>("v6", BOTH),
             Case::of::<UuidV7, Bytea, Dialect>("v7", BOTH),
             Case::of::<UuidV7, Char22, Dialect>("v7 of 22 characters,", BOTH),
