@@ -43,7 +43,8 @@ pub trait Layout: Scheme {
 #[diagnostic::on_unimplemented(
     message = "keys of scheme `{Self}` are not ordered by a time inside them",
     label = "no range of keys has a time",
-    note = "a scheme such as `uuid_v7` is ordered by its time; for this one, the table needs a column with the time"
+    note = "a scheme such as `uuid_v7` is ordered by its time, and keys that are spread have `SpreadKey::ranges`; \
+            for any other, the table needs a column with the time"
 )]
 pub trait TimeOrdered: Layout {
     /// Returns the lowest and the highest key that the scheme can make in a millisecond, in the

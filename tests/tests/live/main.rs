@@ -30,8 +30,10 @@ mod postgres;
 mod retry;
 mod settings;
 mod shards;
+mod spread;
 mod sqlite;
 mod staged;
+mod tenants;
 mod traps;
 mod upserts;
 
@@ -65,9 +67,11 @@ fn main() {
             pgbouncer::trials(servers, trials);
             retry::trials(servers, trials);
             settings::trials(servers, trials);
+            spread::trials(servers, trials);
             staged::trials(servers, trials);
             coexistence::trials(servers, trials);
             cookbook::trials(servers, trials);
+            tenants::trials(servers, trials);
             traps::trials(servers, trials);
             upserts::trials(servers, trials);
             shards::trials(servers, trials);

@@ -1,0 +1,119 @@
+//! Units of work that keep the rows of a tenant in one transaction: COOKBOOK.md, "Tenants on many machines".
+
+use libtest_mimic::Trial;
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid_sqlx::{ChunkLimits, ShardedUnitOfWork, Sharding, create_flushes_table};
+use ordid_tests::servers::Servers;
+use sqlx::{Pool, Postgres, query_as, query_scalar, raw_sql};
+
+use crate::{Outcome, on_scratch};
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v4, sqlx(postgres = unordered(uuid)))]
+struct TenantId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(sqlx)]
+struct IssueId(Uuid);
+
+#[derive(OrderedKey)]
+#[ordid(table = "tenants")]
+struct Tenant {
+    #[ordid(key)]
+    id: TenantId,
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "issues")]
+struct Issue {
+    #[ordid(key, parent)]
+    tenant: TenantId,
+    #[ordid(key)]
+    id: IssueId,
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "labels")]
+struct Label {
+    #[ordid(key, parent = Issue(tenant, issue))]
+    tenant: TenantId,
+    #[ordid(key)]
+    issue: IssueId,
+    #[ordid(key)]
+    number: i32,
+}
+
+const PARTS: usize = 4;
+const TENANTS: i64 = 40;
+const ISSUES: i64 = 5;
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    let together = "a_tenant_is_written_by_one_transaction";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", together, one_transaction);
+    let chunks = "chunks_of_parts_have_all_rows_of_all_tenants_once";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", chunks, in_chunks);
+}
+
+async fn work(
+    pool: &Pool<Postgres>,
+) -> Result<ShardedUnitOfWork<Postgres>, Box<dyn std::error::Error + Send + Sync>> {
+    let tables = "CREATE TABLE tenants (id UUID PRIMARY KEY);
+        CREATE TABLE issues (tenant UUID NOT NULL REFERENCES tenants (id), id UUID NOT NULL, PRIMARY KEY (tenant, id));
+        CREATE TABLE labels (tenant UUID NOT NULL, issue UUID NOT NULL, number INT NOT NULL,
+            PRIMARY KEY (tenant, issue, number), FOREIGN KEY (tenant, issue) REFERENCES issues (tenant, id))";
+    raw_sql(tables).execute(pool).await?;
+    let sharding = Sharding::by_hash(PARTS)?
+        .route(|issue: &Issue| issue.tenant)
+        .route(|label: &Label| label.tenant);
+    let mut work = ShardedUnitOfWork::new(sharding);
+    for _ in 0..TENANTS {
+        let tenant = work.add(Tenant {
+            id: TenantId::generate(),
+        })?;
+        for _ in 0..ISSUES {
+            let issue = IssueId::generate();
+            work.add(Issue { tenant, id: issue })?;
+            work.add(Label {
+                tenant,
+                issue,
+                number: 7,
+            })?;
+        }
+    }
+    Ok(work)
+}
+
+/// How many rows there are, and how many transactions wrote them: of all tenants, and the most of one.
+async fn written(pool: &Pool<Postgres>) -> Result<(i64, i64, i64), sqlx::Error> {
+    let rows = "(SELECT id AS tenant, xmin::text AS by FROM tenants
+        UNION ALL SELECT tenant, xmin::text FROM issues UNION ALL SELECT tenant, xmin::text FROM labels) AS written";
+    let sql = format!("SELECT count(*), count(DISTINCT by) FROM {rows}");
+    let (count, transactions) = query_as(sqlx::AssertSqlSafe(sql)).fetch_one(pool).await?;
+    let sql = format!(
+        "SELECT max(many) FROM (SELECT count(DISTINCT by) AS many FROM {rows} GROUP BY tenant) AS of_tenant"
+    );
+    let most = query_scalar(sqlx::AssertSqlSafe(sql))
+        .fetch_one(pool)
+        .await?;
+    Ok((count, transactions, most))
+}
+
+const ROWS: i64 = TENANTS * (1 + 2 * ISSUES);
+
+async fn one_transaction(pool: Pool<Postgres>) -> Outcome {
+    let mut work = work(&pool).await?;
+    work.flush(&vec![pool.clone(); PARTS]).await?;
+    let parts = i64::try_from(PARTS)?;
+    assert_eq!(written(&pool).await?, (ROWS, parts, 1));
+    Ok(())
+}
+
+async fn in_chunks(pool: Pool<Postgres>) -> Outcome {
+    create_flushes_table(&pool).await?;
+    let mut work = work(&pool).await?.in_chunks(ChunkLimits::rows(30));
+    work.flush(&vec![pool.clone(); PARTS]).await?;
+    let (count, transactions, _) = written(&pool).await?;
+    assert_eq!(count, ROWS);
+    assert!(transactions >= ROWS / 30, "{transactions}");
+    Ok(())
+}
