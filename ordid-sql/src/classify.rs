@@ -99,6 +99,8 @@ pub struct Classified {
     pub names: Names,
     /// Whether it says that a table does not exist.
     pub is_missing_table: bool,
+    /// Whether it says that the server does not have such a statement. Then other statements may do the same.
+    pub is_unsupported: bool,
 }
 
 impl Classified {
@@ -110,6 +112,7 @@ impl Classified {
             shows_value: self.shows_value,
             names: self.names,
             is_missing_table: self.is_missing_table,
+            is_unsupported: self.is_unsupported,
             ..DriverError::new(error, self.failure)
         }
     }
@@ -142,6 +145,7 @@ impl Classified {
             shows_value: false,
             names: Names::default(),
             is_missing_table: false,
+            is_unsupported: false,
         }
     }
 }

@@ -33,7 +33,7 @@ use crate::{
     Action, Attempt, Chunk, DriverError, EngineProfile, Failure, FlushError, FlushFailure,
     FlushRun, Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit,
     Work,
-    bulk::{self, BulkEnd, BulkRows},
+    bulk::{self, BulkEnd, BulkFailure, BulkRows},
     not_bulk::{Ways, offered},
     observe::{self, Span},
     spi::{
@@ -55,6 +55,8 @@ struct Link {
     was_lost: bool,
     /// Whether the flush begins a transaction or a savepoint there, once the connection was asked.
     scope: Option<TransactionScope>,
+    /// Whether the server does not have the bulk command.
+    refuses_bulk: bool,
 }
 
 impl<B: RowBinder> Work<B> {
@@ -210,6 +212,9 @@ impl<B: RowBinder> Work<B> {
         if !source.may_reconnect() {
             run = run.on_one_connection();
         }
+        if link.refuses_bulk {
+            run.bulks_no_more();
+        }
         if let Some(error) = unconnected {
             link.was_lost = error.is_connection_lost();
             run.unconnected(error);
@@ -258,6 +263,7 @@ impl<B: RowBinder> Work<B> {
                 }
             }
         };
+        link.refuses_bulk = !run.may_bulk();
         // Inside the transaction of a test, a flush gets a savepoint instead of its own transaction.
         if run.is_own() || (wanted == TransactionScope::Transaction && !was_in_doubt) {
             self.keeper.ended(outcome);
@@ -342,8 +348,7 @@ impl<B: RowBinder> Work<B> {
                 }
             }
         }
-        let (mut bulks, mut ways) =
-            bulks(&self.rows, connection, scope, writer.engine, run.plan()).await;
+        let (mut bulks, mut ways) = bulks(&self.rows, connection, scope, writer.engine, run).await;
         let begin = Begin {
             scope,
             statement: writer.engine.begin,
@@ -401,6 +406,9 @@ impl<B: RowBinder> Work<B> {
                     let bulk = bulks.get_mut(chunk.table).and_then(Option::as_mut);
                     if let (None, Some(bulk)) = (not_bulk, bulk) {
                         let sent = self.send_bulk::<C>(open, bulk, &mut statements, run).await;
+                        if sent == Err(NotBulk::Refused) {
+                            return start_over::<C>(transaction.take(), run).await;
+                        }
                         ways.0[chunk.table] = sent.map(|()| C::MIN_BULK_ROWS_AGAIN);
                         continue;
                     }
@@ -429,27 +437,8 @@ impl<B: RowBinder> Work<B> {
                                     run.failed(error, Some(chunk));
                                     continue;
                                 }
-                                let rolled_back = match transaction.take() {
-                                    Some(open) => open.rollback(false).await,
-                                    None => Ok(()),
-                                };
                                 run.stages_no_more();
-                                return match rolled_back {
-                                    Ok(()) => {
-                                        run.starts_over();
-                                        false
-                                    }
-                                    Err(error) => {
-                                        // The statements for the table itself were not tried.
-                                        let error = DriverError {
-                                            failure: Failure::Lost,
-                                            ..error
-                                        };
-                                        run.failed(FlushError::begin(error), None);
-                                        run.not_rolled_back();
-                                        true
-                                    }
-                                };
+                                return start_over::<C>(transaction.take(), run).await;
                             }
                         }
                     }
@@ -543,7 +532,8 @@ impl<B: RowBinder> Work<B> {
     ///
     /// # Errors
     ///
-    /// Why the command did not take them all. What failed is reported to the run.
+    /// Why the command did not take them all. What failed is reported to the run, unless the server does not have the
+    /// command: after [`NotBulk::Refused`] the flush starts over.
     async fn send_bulk<C>(
         &mut self,
         open: &mut C::Transaction<'_>,
@@ -569,9 +559,18 @@ impl<B: RowBinder> Work<B> {
                 C::MAX_BULK_CHUNKS,
             );
             let outcome = open.send_bulk(bulk, &mut command).await;
-            let (rest, reason) = match command.ended(outcome) {
+            let is_unsupported =
+                matches!(&outcome, Err(BulkFailure::Driver(error)) if error.is_unsupported);
+            let ended = command.ended(outcome);
+            if is_unsupported {
+                run.bulks_no_more();
+            }
+            let (rest, reason) = match ended {
                 Ok(BulkEnd::Done) => continue,
                 Ok(BulkEnd::Rest(rest, reason)) => (rest, reason),
+                Err((error, _)) if is_unsupported && error.failure() == Failure::Refused => {
+                    return Err(NotBulk::Refused);
+                }
                 Err((error, rows)) => {
                     run.failed(error, rows);
                     return failed;
@@ -601,14 +600,43 @@ impl<B: RowBinder> Work<B> {
     }
 }
 
+/// Rolls back an attempt, so that the next one sends the rows in another way. Returns whether the connection must not be
+/// used again.
+async fn start_over<C: FlushConnection>(
+    transaction: Option<C::Transaction<'_>>,
+    run: &mut Run<C>,
+) -> bool {
+    let rolled_back = match transaction {
+        Some(open) => open.rollback(false).await,
+        None => Ok(()),
+    };
+    match rolled_back {
+        Ok(()) => {
+            run.starts_over();
+            false
+        }
+        Err(error) => {
+            // The other way was not tried.
+            let error = DriverError {
+                failure: Failure::Lost,
+                ..error
+            };
+            run.failed(FlushError::begin(error), None);
+            run.not_rolled_back();
+            true
+        }
+    }
+}
+
 /// Finds out which tables' rows go by the bulk command, and what it needs to know of them.
 async fn bulks<C: FlushConnection>(
     rows: &PendingRows<C::Binder>,
     connection: &mut C,
     scope: TransactionScope,
     engine: &EngineProfile,
-    plan: &Plan,
+    run: &Run<C>,
 ) -> (Vec<Option<C::Bulk>>, Ways) {
+    let plan = run.plan();
     let mut ways = Vec::new();
     let mut bulks = Vec::new();
     let tables = rows.tables();
@@ -616,6 +644,7 @@ async fn bulks<C: FlushConnection>(
     let staged = Staging::offered::<C>(plan, &tables, engine, scope);
     for (table, (offered, staged)) in offered.into_iter().zip(staged).enumerate() {
         let bulk = match offered {
+            _ if !run.may_bulk() => Err(NotBulk::Refused),
             Err(reason) if !staged => Err(reason),
             _ => connection.bulk(rows, table).await,
         };

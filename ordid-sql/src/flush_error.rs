@@ -156,6 +156,8 @@ pub struct DriverError<D> {
     pub names: Names,
     /// Whether it says that a table does not exist.
     pub is_missing_table: bool,
+    /// Whether it says that the server does not have such a statement.
+    pub is_unsupported: bool,
     /// What to print in place of the error's own text.
     pub text: Option<String>,
 }
@@ -181,6 +183,7 @@ impl<D> DriverError<D> {
             shows_value: false,
             names: Names::default(),
             is_missing_table: false,
+            is_unsupported: false,
             text: None,
         }
     }

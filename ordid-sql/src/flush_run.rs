@@ -70,6 +70,8 @@ pub struct FlushRun<D> {
     is_marker_lost: bool,
     /// Whether many rows that are updated or upserted may go through a temporary table.
     may_stage: bool,
+    /// Whether rows may go by the bulk command: the server has not refused it.
+    may_bulk: bool,
     /// Whether a probe has found the rows, of which some are still to be read.
     is_found: bool,
     /// Whether the catalog has to be asked before the next attempt.
@@ -146,6 +148,7 @@ impl<D> FlushRun<D> {
             knows_server: false,
             is_marker_lost: false,
             may_stage: is_own,
+            may_bulk: true,
             is_found: false,
             asks: false,
             marked_for: None,
@@ -309,8 +312,18 @@ impl<D> FlushRun<D> {
         self.may_stage = false;
     }
 
+    /// Returns whether the server has not refused the bulk command.
+    pub(crate) const fn may_bulk(&self) -> bool {
+        self.may_bulk
+    }
+
+    /// Says that the server does not have the bulk command.
+    pub(crate) const fn bulks_no_more(&mut self) {
+        self.may_bulk = false;
+    }
+
     /// Begins anew while rows are sent, after the transaction was rolled back. That is no retry: it was the temporary table
-    /// that failed.
+    /// that failed, or the server does not have the bulk command.
     pub(crate) fn starts_over(&mut self) {
         self.flush.starts_over();
     }

@@ -36,6 +36,9 @@ pub enum NotBulk {
     BorrowedConnection,
     /// There are so few rows that statements are faster.
     FewRows,
+    /// The server refused the command, as one that it does not have. The transaction was rolled back then, and the flush
+    /// began anew with statements.
+    Refused,
     /// The server did not say what the table is: it is too old, it is another server that speaks the same protocol, or
     /// the table may not be read.
     Unanswered,
@@ -68,6 +71,7 @@ impl fmt::Display for NotBulk {
             Self::Savepoint => "the flush is inside your transaction",
             Self::BorrowedConnection => "the flush is over a connection of yours, and not over a pool",
             Self::FewRows => "there are so few rows that statements are faster",
+            Self::Refused => "the server does not have the command",
             Self::Unanswered => {
                 "the server did not say what the table is: it is too old or another one, or the table may not be read"
             }

@@ -51,7 +51,8 @@ pub struct EngineProfile {
     pub max_transaction_rows: Option<usize>,
     /// The most bytes that the rows of a transaction may have, likewise. Only a flush in chunks looks at it.
     pub max_transaction_bytes: Option<usize>,
-    /// Whether the command beside `INSERT` that takes rows in bulk may be used: `COPY`, `INSERT BULK`.
+    /// Whether the command beside `INSERT` that takes rows in bulk may be used: `COPY`, `INSERT BULK`. If the server says
+    /// that it does not have the command, the flush rolls back and begins anew with statements.
     pub bulk: bool,
     /// The statement that opens a transaction which will write, where the library's own is not it. Diesel,
     /// the `oracle` crate begin transactions in a way of their own: with them it changes nothing.
@@ -313,6 +314,25 @@ impl EngineProfile {
     }
     .which_reads_snapshots();
 
+    /// A Galera cluster, of MariaDB or MySQL; its version does not say so. Each node knows its own locks only. A write set
+    /// has at most 2 GiB by default (`wsrep_max_ws_size`), and a row that is updated is in it before and after, so a
+    /// transaction takes half. [`MYSQL`](Self::MYSQL) does the same there without this limit, and asks the server whether it
+    /// is in a cluster when the answer to a COMMIT was lost.
+    pub const GALERA: Self = Self {
+        name: "Galera",
+        max_transaction_bytes: Some(1 << 30),
+        local_locks: ServerFact::Known(true),
+        ..Self::MYSQL
+    };
+
+    /// A replication group of MySQL, by its documentation; its version does not say so. It is as [`GALERA`](Self::GALERA), but
+    /// a transaction has at most 150 MB by default (`group_replication_transaction_size_limit`), of which it takes half.
+    pub const GROUP_REPLICATION: Self = Self {
+        name: "MySQL Group Replication",
+        max_transaction_bytes: Some(75_000_000),
+        ..Self::GALERA
+    };
+
     /// SQLite.
     pub const SQLITE: Self = Self {
         // A deferred transaction that reads first and writes later can fail with SQLITE_BUSY at once,
@@ -351,7 +371,7 @@ impl EngineProfile {
     .without_in_names('"');
 
     /// Returns the profile of the engine that answers `SELECT version()` with this text; `None` if the library's own is
-    /// right, or the text says nothing, as that of Aurora DSQL and of Citus.
+    /// right, or the text says nothing, as those of Aurora DSQL, of Citus, and of clusters of MySQL and MariaDB.
     ///
     /// # Example
     ///

@@ -68,7 +68,7 @@ pub(crate) trait Calls: Send {
 
     fn copy_in(
         &mut self,
-        sql: &str,
+        prepared: &Statement,
     ) -> impl Future<Output = Result<Self::CopyIn<'_>, Error>> + Send;
 
     /// Sends a request, and does not wait for its answer if the client can go on without it.
@@ -159,8 +159,11 @@ impl<C: AsClient> Calls for Awaited<C> {
         self.client().execute(prepared, parameters).await
     }
 
-    async fn copy_in(&mut self, sql: &str) -> Result<Pin<Box<CopyInSink<Bytes>>>, Error> {
-        self.client().copy_in(sql).await.map(Box::pin)
+    async fn copy_in(
+        &mut self,
+        prepared: &Statement,
+    ) -> Result<Pin<Box<CopyInSink<Bytes>>>, Error> {
+        self.client().copy_in(prepared).await.map(Box::pin)
     }
 
     fn hand_over(&mut self, sql: &str) {
@@ -267,8 +270,8 @@ mod blocking {
             self.0.execute(prepared, parameters)
         }
 
-        async fn copy_in(&mut self, sql: &str) -> Result<CopyInWriter<'_>, Error> {
-            self.0.copy_in(sql)
+        async fn copy_in(&mut self, prepared: &Statement) -> Result<CopyInWriter<'_>, Error> {
+            self.0.copy_in(prepared)
         }
 
         fn hand_over(&mut self, sql: &str) {

@@ -150,7 +150,9 @@ pub(crate) async fn send(
     );
     client.batch(&nothing).await.map_err(failed)?;
     let sql = format!("COPY {table} {columns} FROM STDIN (FORMAT binary)");
-    let sink = client.copy_in(&sql).await;
+    // A server that does not have the command says so here, where tokio-postgres counts right.
+    let prepared = client.prepare(&sql, &[]).await.map_err(failed)?;
+    let sink = client.copy_in(&prepared).await;
     let mut sink = sink.map_err(|error| {
         state.miscount();
         BulkFailure::Driver(classify_lost(error))

@@ -183,7 +183,12 @@ fn requests(
                 let refuse = format!("SELECT dsql_refuse('{code}', '{what}')");
                 let body = match kind {
                     b'Q' if is_commit => format!("ROLLBACK; {refuse}\0").into_bytes(),
-                    b'Q' => format!("{refuse}\0").into_bytes(),
+                    // Without the description of a row, which would come before the error.
+                    b'Q' => format!(
+                        "DO $$ BEGIN PERFORM {}; END $$\0",
+                        &refuse["SELECT ".len()..]
+                    )
+                    .into_bytes(),
                     _ => {
                         let name = self::text(&body).len() + 1;
                         let old = text.len() + 1;

@@ -90,6 +90,7 @@ pub fn classify(report: &Report<'_>) -> Classified {
         shows_value: false,
         names: names(report.message),
         is_missing_table: report.number == Some(NO_SUCH_TABLE),
+        is_unsupported: false,
     }
 }
 

@@ -3,6 +3,7 @@
 //! # References
 //!
 //! - [SQLSTATEs](https://www.postgresql.org/docs/current/errcodes-appendix.html)
+//! - [Aurora DSQL's](https://docs.aws.amazon.com/aurora-dsql/latest/userguide/CHAP_quotas.html)
 
 use super::{Classified, ErrorKind, Names, Report, is_about_a_row, names_a_deadlock};
 use crate::Failure;
@@ -10,12 +11,19 @@ use crate::Failure;
 /// undefined_table
 const UNDEFINED_TABLE: &str = "42P01";
 
+/// feature_not_supported, and syntax_error: of a text that PostgreSQL takes, both say that the server is another one.
+const UNSUPPORTED: [&str; 2] = ["0A000", "42601"];
+
 /// How the texts begin of errors about a row, where there is no SQLSTATE.
 const ABOUT_A_ROW: [&str; 2] = ["value too long for type", "numeric field overflow"];
 
 /// Says what an error means.
 pub fn classify(report: &Report<'_>) -> Classified {
     let (failure, is_about_a_row) = match report.sqlstate {
+        // Aurora DSQL takes no more than 100 new connections a second. PostgreSQL has the code for other limits, too.
+        Some("53400") if report.message.starts_with("Unable to accept connection") => {
+            (Failure::Transient, false)
+        }
         Some(sqlstate) => (by_sqlstate(sqlstate), is_about_a_row(Some(sqlstate))),
         None => {
             let is_about_a_row = ABOUT_A_ROW.iter().any(|it| report.message.starts_with(it));
@@ -32,6 +40,10 @@ pub fn classify(report: &Report<'_>) -> Classified {
             Some(sqlstate) => sqlstate == UNDEFINED_TABLE,
             None => is_missing_table(report.message),
         },
+        is_unsupported: match report.sqlstate {
+            Some(sqlstate) => UNSUPPORTED.contains(&sqlstate),
+            None => is_unsupported(report.message),
+        },
         ..Classified::new(report, failure, is_about_a_row)
     }
 }
@@ -39,6 +51,13 @@ pub fn classify(report: &Report<'_>) -> Classified {
 /// Returns whether an English text says that a table does not exist.
 pub(super) fn is_missing_table(message: &str) -> bool {
     message.starts_with("relation \"") && message.ends_with("\" does not exist")
+}
+
+/// Returns whether an English text says that the server does not have a statement.
+fn is_unsupported(message: &str) -> bool {
+    message.starts_with("unsupported ")
+        || message.starts_with("syntax error")
+        || message.ends_with(" not supported")
 }
 
 fn by_sqlstate(sqlstate: &str) -> Failure {
@@ -117,6 +136,24 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_of_new_connections_passes_and_others_do_not() {
+        for (message, expected) in [
+            ("Unable to accept connection, rate exceeded.", Transient),
+            (
+                "temporary file size exceeds \"temp_file_limit\" (1024kB)",
+                Refused,
+            ),
+        ] {
+            let report = Report {
+                sqlstate: Some("53400"),
+                message,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).failure, expected, "{message}");
+        }
+    }
+
+    #[test]
     fn a_missing_table_is_known_by_its_code_or_an_english_text() {
         for (sqlstate, message, expected) in [
             (
@@ -143,6 +180,28 @@ mod tests {
                 ..Report::default()
             };
             assert_eq!(classify(&report).is_missing_table, expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_statement_that_the_server_does_not_have_is_known_by_its_code_or_an_english_text() {
+        for (sqlstate, message, expected) in [
+            (Some("0A000"), "unsupported statement: Copy", true),
+            (Some("42601"), "Syntaxfehler bei »COPY«", true),
+            (Some("42501"), "permission denied for table orders", false),
+            (None, "unsupported statement: Copy", true),
+            (None, "COPY FROM STDIN is not supported", true),
+            (None, "syntax error at or near \"COPY\"", true),
+            (None, "permission denied for table orders", false),
+        ] {
+            let report = Report {
+                sqlstate,
+                message,
+                ..Report::default()
+            };
+            let classified = classify(&report);
+            assert_eq!(classified.is_unsupported, expected, "{message}");
+            assert_eq!(classified.failure, Refused);
         }
     }
 

@@ -68,6 +68,7 @@ pub fn classify(report: &Report<'_>) -> Classified {
         shows_value: false,
         names: names(number, report.message),
         is_missing_table: is_missing_table(number, report.message),
+        is_unsupported: false,
     }
 }
 

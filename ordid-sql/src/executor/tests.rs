@@ -673,6 +673,34 @@ fn inside_the_users_transaction_there_is_no_bulk_command() {
     assert_eq!(flushed.tables[0].not_bulk, Some(NotBulk::SwitchedOff));
 }
 
+/// With one attempt: that the command is refused is no retry, unless the library lost the connection by it.
+#[test]
+fn a_bulk_command_that_the_server_does_not_have_becomes_statements() {
+    let server = Server::default();
+    server.once("piece 1:a", Answer::Lacks(Failure::Refused));
+    let mut work = inserts(2);
+    work.set_retry(Retry::NONE);
+    let flushed = flush::<false>(&mut work, Source::bulk(&server, 3)).unwrap();
+    assert_log(
+        &server,
+        "1 begin; 1 bulk; 1 piece 1:a 2:b; 1 rollback; 1 begin; 1 insert items 1:a 2:b; 1 commit",
+    );
+    let items = &flushed.tables[0];
+    assert_eq!((items.rows, items.bulk, flushed.retries), (2, 0, 0));
+    assert_eq!(items.not_bulk, Some(NotBulk::Refused));
+
+    let server = Server::default();
+    server.once("piece 1:a", Answer::Lacks(Failure::Lost));
+    let flushed = flush::<false>(&mut inserts(1), Source::bulk(&server, 3)).unwrap();
+    assert_log(
+        &server,
+        "1 begin; 1 bulk; 1 piece 1:a; 1 drop; discard; release; pause; connect after a loss; 2 check; 2 begin; \
+         2 insert items 1:a; 2 commit",
+    );
+    assert_eq!(flushed.retries, 1);
+    assert_eq!(flushed.tables[0].not_bulk, Some(NotBulk::Refused));
+}
+
 /// Without a server it is known what is not offered to the command.
 #[test]
 fn a_plan_says_which_rows_are_not_for_the_bulk_command() {

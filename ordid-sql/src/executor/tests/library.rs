@@ -406,6 +406,8 @@ pub(super) enum Answer {
     Savepoint,
     /// The bulk command ends before it has asked for all rows.
     EndsEarly,
+    /// The server does not have the statement.
+    Lacks(Failure),
     /// The row that was fed last is refused.
     RefusesTheLastRow,
 }
@@ -853,6 +855,13 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
                     }
                     Some(Answer::RefusesARow) => return Err(refuses_a_row().into()),
                     Some(Answer::Fails(failure)) => return Err(driver(failure).into()),
+                    Some(Answer::Lacks(failure)) => {
+                        let error = DriverError {
+                            is_unsupported: true,
+                            ..driver(failure)
+                        };
+                        return Err(error.into());
+                    }
                     Some(Answer::EndsEarly) => break,
                     _ => {}
                 }

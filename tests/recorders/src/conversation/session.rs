@@ -1,0 +1,214 @@
+//! A connection of a peer: its transaction, and what a statement does to it.
+
+use std::sync::Mutex;
+
+use super::{Answer, Conversation, Refusal, codes, lock};
+
+/// How far a transaction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transaction {
+    None,
+    Open,
+    /// It takes nothing but its end, as on PostgreSQL.
+    Failed,
+}
+
+/// A value of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Null,
+    Text(String),
+    /// An `oid` of PostgreSQL.
+    Number(u32),
+    Bigint(i64),
+}
+
+/// The answer to one statement.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// It was carried out, and changed so many rows.
+    Done(u64),
+    /// It has these rows.
+    Rows(Vec<Vec<Value>>),
+    /// The rows of a `COPY` may come.
+    Copy,
+    Refused(Refusal),
+    /// The connection ends.
+    End,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Session<'c> {
+    shared: &'c Mutex<Conversation>,
+    pub(super) transaction: Transaction,
+    /// The rows that the transaction has inserted.
+    pending: Vec<(String, Vec<u8>)>,
+    /// Whether a failed statement spoils the transaction.
+    fails: bool,
+}
+
+impl<'c> Session<'c> {
+    /// Of an engine of which a failed statement `fails` the transaction, or not.
+    pub(super) fn new(shared: &'c Mutex<Conversation>, fails: bool) -> Self {
+        Self {
+            shared,
+            transaction: Transaction::None,
+            pending: Vec::new(),
+            fails,
+        }
+    }
+
+    /// Returns the peer's version.
+    pub(super) fn version(&self) -> &'static str {
+        lock(self.shared).version
+    }
+
+    /// Returns the type of a column of PostgreSQL, by its table's quoted name.
+    pub(super) fn types(&self, quoted: &str) -> Vec<super::Column> {
+        let name = quoted.trim_matches('"');
+        let shared = lock(self.shared);
+        let table = shared.tables.iter().find(|table| table.name == name);
+        table
+            .map(|table| table.columns.to_vec())
+            .unwrap_or_default()
+    }
+
+    /// Returns why a statement is refused where it is prepared: the engine does not have it.
+    pub(super) fn refuses_to_prepare(&mut self, sql: &str) -> Option<Refusal> {
+        let lacks = |answer: &Answer| matches!(answer, Answer::Fails(it) if it.is_unsupported());
+        let is_told = lock(self.shared).peek(sql).is_some_and(lacks);
+        if !is_told {
+            return None;
+        }
+        match self.receive(sql, &[]) {
+            Reply::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// Carries a statement out.
+    pub(super) fn receive(&mut self, sql: &str, values: &[Option<Vec<u8>>]) -> Reply {
+        let told = lock(self.shared).told(sql);
+        match told {
+            Some(Answer::Row(text)) => Reply::Rows(vec![vec![Value::Text(text.to_owned())]]),
+            Some(Answer::Fails(refusal)) => self.refuse(sql, refusal),
+            Some(Answer::DoesAndFails(refusal)) => match self.carry_out(sql, values) {
+                Reply::Refused(other) => Reply::Refused(other),
+                _ => Reply::Refused(refusal),
+            },
+            Some(Answer::Ends) => Reply::End,
+            Some(Answer::DoesAndEnds) => {
+                self.carry_out(sql, values);
+                Reply::End
+            }
+            None => self.carry_out(sql, values),
+        }
+    }
+
+    fn refuse(&mut self, sql: &str, refusal: Refusal) -> Reply {
+        // A COMMIT that fails ends the transaction. So does a deadlock of MySQL, and what Galera aborts.
+        if sql == "COMMIT" || refusal.number == codes::DEADLOCK.number {
+            self.end();
+        } else if self.fails && self.transaction == Transaction::Open {
+            self.transaction = Transaction::Failed;
+        }
+        Reply::Refused(refusal)
+    }
+
+    fn end(&mut self) {
+        self.transaction = Transaction::None;
+        self.pending.clear();
+    }
+
+    fn carry_out(&mut self, sql: &str, values: &[Option<Vec<u8>>]) -> Reply {
+        match (first_word(sql), self.transaction) {
+            ("ROLLBACK", _) | ("COMMIT", Transaction::Failed) => self.end(),
+            (_, Transaction::Failed) => return Reply::Refused(codes::IN_FAILED_TRANSACTION),
+            ("BEGIN" | "START", _) => self.transaction = Transaction::Open,
+            ("COMMIT", _) => self.commit(),
+            ("INSERT", _) => return self.insert(sql, values),
+            ("COPY", _) => return Reply::Copy,
+            ("UPDATE" | "DELETE", _) => return Reply::Done(1),
+            ("SELECT", _) => return Reply::Rows(self.select(sql, values)),
+            _ => {}
+        }
+        Reply::Done(0)
+    }
+
+    fn commit(&mut self) {
+        let mut shared = lock(self.shared);
+        shared.committed.append(&mut self.pending);
+        self.transaction = Transaction::None;
+    }
+
+    /// An `INSERT` of rows of as many values as it names columns.
+    fn insert(&mut self, sql: &str, values: &[Option<Vec<u8>>]) -> Reply {
+        let Some((table, columns)) = table_and_columns(sql) else {
+            return Reply::Refused(codes::SYNTAX);
+        };
+        let rows = values.chunks(columns);
+        let keys = rows.filter_map(|row| row.first().cloned().flatten());
+        self.insert_keys(table, keys.collect())
+    }
+
+    /// Inserts rows, of which one that is there spoils all.
+    pub(super) fn insert_keys(&mut self, table: String, keys: Vec<Vec<u8>>) -> Reply {
+        let count = keys.len() as u64;
+        for key in keys {
+            let row = (table.clone(), key);
+            let is_there =
+                self.pending.contains(&row) || lock(self.shared).committed.contains(&row);
+            if is_there {
+                let duplicate = match self.fails {
+                    true => codes::UNIQUE_VIOLATION,
+                    false => codes::DUPLICATE,
+                };
+                return self.refuse("INSERT", duplicate);
+            }
+            self.pending.push(row);
+        }
+        if self.transaction == Transaction::None {
+            self.commit();
+        }
+        Reply::Done(count)
+    }
+
+    /// Knows its version, and which keys are committed or its own.
+    fn select(&self, sql: &str, values: &[Option<Vec<u8>>]) -> Vec<Vec<Value>> {
+        if sql.eq_ignore_ascii_case("SELECT version()") {
+            return vec![vec![Value::Text(self.version().to_owned())]];
+        }
+        let table = sql.split_once(" FROM ").map(|(_, from)| first_name(from));
+        let (Some(table), [Some(key)]) = (table, values) else {
+            return Vec::new();
+        };
+        let row = (table, key.clone());
+        let is_there = self.pending.contains(&row) || lock(self.shared).committed.contains(&row);
+        match is_there {
+            true => vec![vec![Value::Text("1".to_owned())]],
+            false => Vec::new(),
+        }
+    }
+}
+
+/// Returns the word that a statement begins with.
+pub(super) fn first_word(sql: &str) -> &str {
+    let sql = sql.trim_start_matches('(');
+    sql.split([' ', ';']).next().unwrap_or_default()
+}
+
+/// Returns the table of an `INSERT` or a `COPY`, and how many columns it names.
+pub(super) fn table_and_columns(sql: &str) -> Option<(String, usize)> {
+    let (_, behind) = sql.split_once(' ')?;
+    let behind = behind.strip_prefix("INTO ").unwrap_or(behind);
+    let (table, columns) = behind.split_once(" (")?;
+    let columns = columns.split(')').next()?.split(',').count();
+    Some((first_name(table), columns))
+}
+
+/// Returns the name that a text begins with, without its quotes.
+fn first_name(text: &str) -> String {
+    let name = text.split([' ', '(']).next().unwrap_or_default();
+    name.trim_matches(['"', '`']).to_owned()
+}

@@ -1,0 +1,310 @@
+//! Engines that speak MySQL's protocol, through SQLx.
+
+use ordid_recorders::conversation::{Answer, Peer, Refusal, codes};
+use ordid_sql::EngineProfile;
+use sqlx::{
+    MySql,
+    mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions, MySqlSslMode},
+};
+
+use super::entities::{
+    CHANGE, Customer, CustomerId, GRAPH, Order, OrderId, RETRY, Rows, Said, TABLES, fill, found,
+    has,
+};
+
+/// An engine, what it answers to `SELECT VERSION()` by its documentation, its profile, and whether it says that its
+/// members know their own locks only.
+#[derive(Debug, Clone, Copy)]
+struct Engine {
+    name: &'static str,
+    version: &'static str,
+    profile: EngineProfile,
+    is_cluster: bool,
+}
+
+const TIDB: Engine = Engine {
+    name: "TiDB",
+    version: "8.0.11-TiDB-v8.5.0",
+    profile: EngineProfile::TIDB,
+    is_cluster: false,
+};
+
+const VITESS: Engine = Engine {
+    name: "Vitess",
+    version: "8.0.30-Vitess",
+    profile: EngineProfile::VITESS,
+    is_cluster: false,
+};
+
+const GALERA: Engine = Engine {
+    name: "Galera",
+    version: "10.11.6-MariaDB-1:10.11.6+maria~ubu2204-log",
+    profile: EngineProfile::GALERA,
+    is_cluster: true,
+};
+
+/// Galera with the library's own profile, which asks the server.
+const GALERA_UNNAMED: Engine = Engine {
+    name: "Galera, unnamed",
+    profile: EngineProfile::MYSQL,
+    ..GALERA
+};
+
+const GROUP_REPLICATION: Engine = Engine {
+    name: "Group Replication",
+    version: "8.4.3",
+    profile: EngineProfile::GROUP_REPLICATION,
+    is_cluster: true,
+};
+
+const AURORA: Engine = Engine {
+    name: "Aurora",
+    version: "8.0.39",
+    profile: EngineProfile::MYSQL,
+    is_cluster: false,
+};
+
+const ENGINES: [Engine; 6] = [
+    TIDB,
+    VITESS,
+    GALERA,
+    GALERA_UNNAMED,
+    GROUP_REPLICATION,
+    AURORA,
+];
+
+/// A peer whose catalogue says that each table has a primary key and no trigger.
+fn peer(engine: Engine) -> Peer {
+    let peer = Peer::mysql(engine.version, TABLES).expect("a port");
+    peer.always("information_schema.statistics", Answer::Row("0"));
+    if engine.is_cluster {
+        peer.always("global_variables", Answer::Row("1"));
+    }
+    peer
+}
+
+/// Asks the peer for its version, and flushes with the profile of that engine.
+async fn flush(peer: &Peer, engine: Engine, rows: Rows) -> Said {
+    let options = MySqlConnectOptions::new()
+        .host("127.0.0.1")
+        .port(peer.port())
+        .username("ordid")
+        .password("any")
+        .ssl_mode(MySqlSslMode::Disabled);
+    let pool: MySqlPool = MySqlPoolOptions::new()
+        .max_connections(2)
+        .connect_lazy_with(options);
+    let asked = sqlx::query_scalar("SELECT VERSION()").fetch_one(&pool);
+    let version: String = asked.await.expect("a version");
+    assert_eq!(version, engine.version);
+    peer.take();
+    let mut work = ordid_sqlx::UnitOfWork::<MySql>::new()
+        .with_engine(found(&version, engine.profile))
+        .with_retry(RETRY)
+        .with_new_memory();
+    fill!(work, rows);
+    Said::of(work.flush(&pool).await)
+}
+
+/// Returns the statements that were sent, without what SQLx sends to each new connection, and with the catalogue's
+/// questions by their names.
+fn sent(peer: &Peer) -> Vec<String> {
+    let mut sent = peer.take();
+    sent.retain(|sql| !sql.starts_with("SET "));
+    for sql in &mut sent {
+        if sql.contains("information_schema.statistics") {
+            "catalogue: keys".clone_into(sql);
+        } else if sql.contains("global_variables") {
+            "catalogue: cluster".clone_into(sql);
+        }
+    }
+    sent
+}
+
+fn count(sent: &[String], of: &str) -> usize {
+    sent.iter().filter(|sql| *sql == of).count()
+}
+
+const CUSTOMER: &str = "INSERT INTO `customers` (`id`, `name`) VALUES (?, ?)";
+const ORDERS: &str = "INSERT INTO `orders` (`id`, `customer`, `total`) VALUES (?, ?, ?), (?, ?, ?)";
+const UPDATE: &str = "UPDATE `orders` SET `customer` = ?, `total` = ? WHERE `id` = ?";
+const MARKER: &str = "INSERT INTO ordid_flushes (id) VALUES (?)";
+
+/// The question for keys is a transaction of its own, since an engine may end a transaction with a statement that it
+/// refuses.
+const ASKS: [&str; 3] = ["BEGIN", "catalogue: keys", "ROLLBACK"];
+
+const WRITES: [&str; 4] = ["BEGIN", CUSTOMER, ORDERS, "COMMIT"];
+
+/// How a row is asked for: TiDB and Vitess read committed rows anyhow, and TiDB has no `FOR SHARE`.
+fn probe(engine: Engine, table: &str) -> String {
+    let shared = match engine.name {
+        "TiDB" | "Vitess" => "",
+        _ => {
+            " /*M! LOCK IN SHARE MODE *//*M!100600 SKIP LOCKED *//*!80000 FOR SHARE SKIP LOCKED */"
+        }
+    };
+    format!("SELECT 1 FROM {table} = ?{shared}")
+}
+
+#[tokio::test]
+async fn a_graph_goes_parents_first_in_one_transaction_on_each_engine() {
+    for engine in ENGINES {
+        let peer = peer(engine);
+        let flushed = flush(&peer, engine, GRAPH).await.wrote();
+        let expected = [&ASKS[..], &WRITES].concat();
+        assert_eq!(sent(&peer), expected, "{}", engine.name);
+        assert_eq!((flushed.rows(), flushed.retries), (3, 0));
+        has(&peer, GRAPH, true);
+    }
+}
+
+#[tokio::test]
+async fn a_change_goes_behind_its_marker_row() {
+    for engine in ENGINES {
+        let peer = peer(engine);
+        let flushed = flush(&peer, engine, CHANGE).await.wrote();
+        assert_eq!((flushed.rows(), flushed.updated()), (3, 1));
+        let expected = ["BEGIN", MARKER, CUSTOMER, ORDERS, UPDATE, "COMMIT"];
+        assert_eq!(sent(&peer), expected, "{}", engine.name);
+        assert_eq!(peer.committed("ordid_flushes").len(), 1);
+    }
+}
+
+/// What each engine says of a conflict, at which statement. Galera's abort surfaces at the next statement, and a COMMIT
+/// after it would say that all is well.
+const CONFLICTS: [(Engine, &str, Refusal); 15] = [
+    (TIDB, "INSERT INTO `orders`", codes::FOR_UPDATE_CONFLICT),
+    (TIDB, "COMMIT", codes::FOR_UPDATE_CONFLICT),
+    (TIDB, "COMMIT", codes::RETRY_LATER),
+    (TIDB, "COMMIT", codes::SCHEMA_CHANGED),
+    (TIDB, "INSERT INTO `orders`", codes::SCHEMA_CHANGED),
+    (TIDB, "COMMIT", codes::WRITE_CONFLICT),
+    (TIDB, "INSERT INTO `orders`", codes::WRITE_CONFLICT),
+    (VITESS, "INSERT INTO `orders`", codes::VITESS_ABORTED),
+    (VITESS, "INSERT INTO `orders`", codes::VITESS_DEADLOCK),
+    (VITESS, "COMMIT", codes::VITESS_DEADLOCK),
+    (GALERA, "INSERT INTO `orders`", codes::DEADLOCK),
+    (GALERA, "COMMIT", codes::DEADLOCK),
+    (GALERA, "INSERT INTO `orders`", codes::WSREP_NOT_READY),
+    (GALERA, "BEGIN", codes::WSREP_NOT_READY),
+    (GROUP_REPLICATION, "COMMIT", codes::ROLLED_BACK_BY_PLUGIN),
+];
+
+#[tokio::test]
+async fn a_conflict_is_tried_again_with_the_same_keys() {
+    for (engine, at, refusal) in CONFLICTS {
+        let peer = peer(engine);
+        peer.once(at, Answer::Fails(refusal));
+        let flushed = flush(&peer, engine, GRAPH).await.wrote();
+        assert_eq!(flushed.retries, 1, "{refusal:?} at {at}");
+        assert!(peer.is_through());
+        has(&peer, GRAPH, true);
+        let sent = sent(&peer);
+        let times = if at == "BEGIN" { 1 } else { 2 };
+        assert_eq!(count(&sent, CUSTOMER), times, "{sent:#?}");
+        assert_eq!(
+            count(&sent, &probe(engine, "`customers` WHERE `id`")),
+            0,
+            "it is known: {sent:#?}"
+        );
+    }
+}
+
+/// Over another connection, which reaches the server that now writes.
+#[tokio::test]
+async fn a_failover_is_tried_again_over_another_connection() {
+    for engine in ENGINES {
+        for answer in [Answer::Fails(codes::MYSQL_READ_ONLY), Answer::Ends] {
+            let peer = peer(engine);
+            peer.once("INSERT INTO `orders`", answer);
+            let flushed = flush(&peer, engine, GRAPH).await.wrote();
+            assert_eq!(flushed.retries, 1, "{} {answer:?}", engine.name);
+            has(&peer, GRAPH, true);
+        }
+    }
+    let peer = peer(VITESS);
+    peer.once(
+        "INSERT INTO `orders`",
+        Answer::Fails(codes::VITESS_UNAVAILABLE),
+    );
+    let flushed = flush(&peer, VITESS, GRAPH).await.wrote();
+    assert_eq!(flushed.retries, 1);
+    has(&peer, GRAPH, true);
+}
+
+/// What these engines refuse, they would refuse each time. Nothing is written.
+#[tokio::test]
+async fn a_limit_or_a_missing_statement_is_not_tried_again() {
+    for (engine, at, refusal) in [
+        (TIDB, "COMMIT", codes::TOO_LARGE),
+        (TIDB, "INSERT INTO `orders`", codes::TOO_LARGE),
+        (VITESS, "INSERT INTO `orders`", codes::VITESS_UNSUPPORTED),
+        (VITESS, "INSERT INTO `orders`", codes::VITESS_ROWS),
+        (GROUP_REPLICATION, "COMMIT", codes::HOOK_FAILED),
+    ] {
+        let peer = peer(engine);
+        peer.once(at, Answer::Fails(refusal));
+        let said = flush(&peer, engine, GRAPH).await;
+        assert!(matches!(said, Said::Nothing(_)), "{refusal:?}: {said:?}");
+        has(&peer, GRAPH, false);
+        assert_eq!(count(&sent(&peer), "COMMIT"), usize::from(at == "COMMIT"));
+    }
+}
+
+/// From each engine the answer may be lost. TiDB's placement driver, and the shards of Vitess, may leave it open with a
+/// code.
+#[tokio::test]
+async fn an_unknown_commit_is_asked_for_and_no_row_is_doubled() {
+    let lost = ENGINES.map(|engine| {
+        [
+            (engine, Answer::Ends, false),
+            (engine, Answer::DoesAndEnds, true),
+        ]
+    });
+    let said = [
+        (TIDB, codes::PD_TIMEOUT),
+        (VITESS, codes::VITESS_UNAVAILABLE),
+        (VITESS, codes::VITESS_ABORTED),
+        (VITESS, codes::VITESS_UNSUPPORTED),
+    ];
+    let said = said.map(|(engine, refusal)| {
+        [
+            (engine, Answer::Fails(refusal), false),
+            (engine, Answer::DoesAndFails(refusal), true),
+        ]
+    });
+    for (engine, answer, is_done) in lost.into_iter().chain(said).flatten() {
+        for rows in [GRAPH, CHANGE] {
+            let peer = peer(engine);
+            peer.once("COMMIT", answer);
+            let flushed = flush(&peer, engine, rows).await.wrote();
+            has(&peer, rows, true);
+            assert_eq!(flushed.rows(), 3);
+            let sent = sent(&peer);
+            let table = match rows.changes {
+                false => "`customers` WHERE `id`",
+                true => "ordid_flushes WHERE id",
+            };
+            let asks = probe(engine, table);
+            let place = sent.iter().position(|sql| *sql == asks);
+            let place = place.unwrap_or_else(|| panic!("{}: {asks} {sent:#?}", engine.name));
+            // SQLx ends the transaction whose COMMIT has failed, over the other connection.
+            let mut before = sent[..place].iter().rev().filter(|sql| *sql != "ROLLBACK");
+            let before = before.next().map(String::as_str);
+            assert_eq!(before, Some("BEGIN"), "a transaction of its own: {sent:#?}");
+            assert_eq!(
+                count(&sent, CUSTOMER),
+                if is_done { 1 } else { 2 },
+                "{sent:#?}"
+            );
+            // A server that may be one of several is asked before rows are sent again.
+            let asks_cluster = engine.profile.name == "MySQL" && !is_done;
+            assert_eq!(
+                count(&sent, "catalogue: cluster"),
+                usize::from(asks_cluster),
+                "{sent:#?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! Engines that speak PostgreSQL's protocol, through SQLx and tokio-postgres.
+
+use ordid_recorders::conversation::{Answer, Peer, Refusal, codes};
+use ordid_sql::{EngineProfile, NotBulk};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgSslMode};
+
+use super::entities::{
+    CHANGE, Customer, CustomerId, GRAPH, Order, OrderId, RETRY, Rows, Said, TABLES, fill, found,
+    has,
+};
+
+/// What `SELECT version()` answers, by the engines' documentation; and the profile.
+const ENGINES: [(&str, EngineProfile); 5] = [
+    (
+        "CockroachDB CCL v24.3.1 (x86_64-pc-linux-gnu, built 2024/12/02 17:05:10, go1.22.8 X:nocoverageredesign)",
+        EngineProfile::COCKROACHDB,
+    ),
+    (
+        "PostgreSQL 15.2-YB-2.25.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 17.0.6",
+        EngineProfile::YUGABYTEDB,
+    ),
+    ("PostgreSQL 16", EngineProfile::AURORA_DSQL),
+    (
+        "PostgreSQL 16.6 on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit",
+        EngineProfile::CITUS,
+    ),
+    (
+        "PostgreSQL 16.6 on aarch64-unknown-linux-gnu, compiled by aarch64-unknown-linux-gnu-gcc (GCC) 9.5.0, 64-bit",
+        EngineProfile::POSTGRES,
+    ),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Library {
+    Sqlx,
+    TokioPostgres,
+}
+
+const LIBRARIES: [Library; 2] = [Library::Sqlx, Library::TokioPostgres];
+
+/// A peer whose catalogue says that each table has a primary key and no trigger.
+fn peer(version: &'static str) -> Peer {
+    let peer = Peer::postgres(version, TABLES).expect("a port");
+    peer.always("pg_catalog.pg_index", Answer::Row("0"));
+    peer
+}
+
+fn pool(peer: &Peer) -> PgPool {
+    let options = PgConnectOptions::new_without_pgpass()
+        .host("127.0.0.1")
+        .port(peer.port())
+        .username("ordid")
+        .ssl_mode(PgSslMode::Disable);
+    PgPoolOptions::new()
+        .max_connections(2)
+        .connect_lazy_with(options)
+}
+
+async fn connect(port: u16) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
+    let mut config = tokio_postgres::Config::new();
+    config.host("127.0.0.1").port(port).user("ordid");
+    let (client, connection) = config.connect(tokio_postgres::NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// Asks the peer for its version, and flushes with the profile of that engine.
+async fn flush(library: Library, peer: &Peer, engine: EngineProfile, rows: Rows) -> Said {
+    match library {
+        Library::Sqlx => {
+            let pool = pool(peer);
+            let asked = sqlx::query_scalar("SELECT version()").fetch_one(&pool);
+            let version: String = asked.await.expect("a version");
+            peer.take();
+            let mut work = ordid_sqlx::UnitOfWork::<sqlx::Postgres>::new()
+                .with_engine(found(&version, engine))
+                .with_retry(RETRY)
+                .with_new_memory();
+            fill!(work, rows);
+            Said::of(work.flush(&pool).await)
+        }
+        Library::TokioPostgres => {
+            let client = connect(peer.port()).await.expect("a connection");
+            let asked = client
+                .query_one("SELECT version()", &[])
+                .await
+                .expect("a version");
+            peer.take();
+            let mut work = ordid_tokio_postgres::UnitOfWork::new()
+                .with_engine(found(asked.get(0), engine))
+                .with_retry(RETRY)
+                .with_new_memory();
+            fill!(work, rows);
+            let port = peer.port();
+            Said::of(work.flush_with(move || connect(port)).await)
+        }
+    }
+}
+
+/// Returns the statements that were sent, without the question for the types of columns, which only tokio-postgres asks,
+/// and with the catalogue's questions by their names.
+fn sent(peer: &Peer) -> Vec<String> {
+    let mut sent = peer.take();
+    sent.retain(|sql| !sql.is_empty() && !sql.contains("AS asked (name, number)"));
+    for sql in &mut sent {
+        if sql.contains("pg_catalog.pg_index") {
+            "catalogue: keys".clone_into(sql);
+        } else if sql.contains("AS wanted (name, position)") {
+            "catalogue: columns".clone_into(sql);
+        }
+    }
+    sent
+}
+
+const CUSTOMER: &str = r#"INSERT INTO "customers" ("id", "name") VALUES ($1, $2)"#;
+const ORDERS: &str =
+    r#"INSERT INTO "orders" ("id", "customer", "total") VALUES ($1, $2, $3), ($4, $5, $6)"#;
+const PROBE: &str = r#"SELECT 1 FROM "customers" WHERE "id" = $1"#;
+const MARKER: &str = "INSERT INTO ordid_flushes (id) VALUES ($1)";
+const COPY: &str = r#"COPY "orders" ("id", "customer", "total") FROM STDIN (FORMAT binary)"#;
+
+/// The question for keys is a transaction of its own, since an engine that refuses it would spoil the flush's.
+const ASKS: [&str; 3] = ["BEGIN", "catalogue: keys", "ROLLBACK"];
+
+const WRITES: [&str; 4] = ["BEGIN", CUSTOMER, ORDERS, "COMMIT"];
+
+#[tokio::test]
+async fn a_graph_goes_parents_first_in_one_transaction_on_each_engine() {
+    for (version, engine) in ENGINES {
+        for library in LIBRARIES {
+            let peer = peer(version);
+            let flushed = flush(library, &peer, engine, GRAPH).await.wrote();
+            let expected = [&ASKS[..], &WRITES].concat();
+            assert_eq!(sent(&peer), expected, "{library:?} {}", engine.name);
+            assert_eq!((flushed.rows(), flushed.retries), (3, 0));
+            has(&peer, GRAPH, true);
+        }
+    }
+}
+
+/// The key of the new order shows it for a flush that only inserts; a change needs the marker row.
+#[tokio::test]
+async fn a_change_goes_behind_its_marker_row() {
+    let update = r#"UPDATE "orders" AS ordid_target SET"#;
+    for (version, engine) in ENGINES {
+        for library in LIBRARIES {
+            let peer = peer(version);
+            let flushed = flush(library, &peer, engine, CHANGE).await.wrote();
+            assert_eq!((flushed.rows(), flushed.updated()), (3, 1));
+            let sent = sent(&peer);
+            assert_eq!(
+                sent[..4],
+                ["BEGIN", MARKER, CUSTOMER, ORDERS],
+                "{library:?}"
+            );
+            assert!(sent[4].starts_with(update), "{}", sent[4]);
+            assert_eq!(sent[5..], ["COMMIT"]);
+            assert_eq!(peer.committed("ordid_flushes").len(), 1);
+        }
+    }
+}
+
+/// A catalogue that knows of no unique index: the engine would take the rows twice, so the marker row tells.
+#[tokio::test]
+async fn a_catalogue_without_keys_brings_a_marker_row() {
+    for (version, engine) in ENGINES {
+        let peer = Peer::postgres(version, TABLES).unwrap();
+        flush(Library::Sqlx, &peer, engine, GRAPH).await.wrote();
+        let expected = [&ASKS[..], &["BEGIN", MARKER, CUSTOMER, ORDERS, "COMMIT"]].concat();
+        assert_eq!(sent(&peer), expected, "{}", engine.name);
+    }
+}
+
+const MANY: Rows = Rows {
+    orders: 1_200,
+    changes: false,
+};
+
+#[tokio::test]
+async fn many_rows_go_by_copy_where_the_engine_has_it() {
+    for (version, engine) in ENGINES {
+        for library in LIBRARIES {
+            let peer = peer(version);
+            let flushed = flush(library, &peer, engine, MANY).await.wrote();
+            assert_eq!(flushed.rows(), 1_201);
+            has(&peer, MANY, true);
+            let sent = sent(&peer);
+            let copies = sent.iter().filter(|sql| *sql == COPY).count();
+            let copies_on = ["Citus", "PostgreSQL"];
+            assert_eq!(copies == 1, copies_on.contains(&engine.name), "{sent:#?}");
+            let asks = sent.iter().any(|sql| sql == "catalogue: columns");
+            assert_eq!(asks, copies == 1, "{sent:#?}");
+        }
+    }
+}
+
+/// What each engine says of a conflict, at which statement.
+const CONFLICTS: [(EngineProfile, &str, Refusal); 9] = [
+    (
+        EngineProfile::COCKROACHDB,
+        "INSERT INTO \"orders\"",
+        codes::RETRY_SERIALIZABLE,
+    ),
+    (
+        EngineProfile::COCKROACHDB,
+        "COMMIT",
+        codes::RETRY_SERIALIZABLE,
+    ),
+    (
+        EngineProfile::YUGABYTEDB,
+        "INSERT INTO \"orders\"",
+        codes::CONFLICTS,
+    ),
+    (
+        EngineProfile::YUGABYTEDB,
+        "INSERT INTO \"customers\"",
+        codes::DEADLOCK_DETECTED,
+    ),
+    (EngineProfile::YUGABYTEDB, "COMMIT", codes::CONFLICTS),
+    (
+        EngineProfile::CITUS,
+        "INSERT INTO \"orders\"",
+        codes::DEADLOCK_DETECTED,
+    ),
+    (EngineProfile::AURORA_DSQL, "COMMIT", codes::OC000),
+    (EngineProfile::AURORA_DSQL, "COMMIT", codes::OC001),
+    (
+        EngineProfile::AURORA_DSQL,
+        "INSERT INTO \"orders\"",
+        codes::OC001,
+    ),
+];
+
+#[tokio::test]
+async fn a_conflict_is_tried_again_with_the_same_keys() {
+    for (engine, at, refusal) in CONFLICTS {
+        for library in LIBRARIES {
+            let peer = peer(version_of(engine));
+            peer.once(at, Answer::Fails(refusal));
+            let flushed = flush(library, &peer, engine, GRAPH).await.wrote();
+            assert_eq!(flushed.retries, 1, "{refusal:?} at {at}");
+            has(&peer, GRAPH, true);
+            let sent = sent(&peer);
+            let of_customer = sent.iter().filter(|sql| *sql == CUSTOMER).count();
+            assert_eq!(of_customer, 2, "{sent:#?}");
+            assert!(
+                !sent.iter().any(|sql| sql == PROBE),
+                "it is known: {sent:#?}"
+            );
+        }
+    }
+}
+
+/// A primary that Patroni shuts down, a server that became a replica, and DSQL's sessions that end: over another
+/// connection, which reaches the server that now writes.
+#[tokio::test]
+async fn a_failover_is_tried_again_over_another_connection() {
+    for answer in [
+        Answer::Fails(codes::ADMIN_SHUTDOWN),
+        Answer::Fails(codes::READ_ONLY),
+        Answer::Ends,
+    ] {
+        for (version, engine) in ENGINES {
+            for library in LIBRARIES {
+                let peer = peer(version);
+                peer.once("INSERT INTO \"orders\"", answer);
+                let flushed = flush(library, &peer, engine, GRAPH).await.wrote();
+                assert_eq!(flushed.retries, 1, "{answer:?}");
+                has(&peer, GRAPH, true);
+            }
+        }
+    }
+}
+
+/// CockroachDB says so by 40003; from each engine the answer may be lost.
+#[tokio::test]
+async fn an_unknown_commit_is_asked_for_and_no_row_is_doubled() {
+    let unknown = codes::RESULT_IS_AMBIGUOUS;
+    for (answer, is_done) in [
+        (Answer::Fails(unknown), false),
+        (Answer::DoesAndFails(unknown), true),
+        (Answer::Ends, false),
+        (Answer::DoesAndEnds, true),
+    ] {
+        for (version, engine) in ENGINES {
+            for library in LIBRARIES {
+                let peer = peer(version);
+                peer.once("COMMIT", answer);
+                let flushed = flush(library, &peer, engine, GRAPH).await.wrote();
+                has(&peer, GRAPH, true);
+                let sent = sent(&peer);
+                let place = sent.iter().position(|sql| sql == PROBE);
+                let place = place.unwrap_or_else(|| panic!("{sent:#?}"));
+                let before = [&ASKS[..], &WRITES].concat();
+                assert_eq!(sent[..7], before);
+                // SQLx does not know that the transaction is over.
+                let asks: Vec<_> = sent[7..=place]
+                    .iter()
+                    .filter(|sql| *sql != "ROLLBACK")
+                    .collect();
+                assert_eq!(
+                    asks,
+                    ["BEGIN", PROBE],
+                    "it asks in a transaction of its own"
+                );
+                let written = sent.iter().filter(|sql| *sql == CUSTOMER).count();
+                assert_eq!(written, if is_done { 1 } else { 2 }, "{sent:#?}");
+                assert_eq!(flushed.rows(), 3);
+            }
+        }
+    }
+}
+
+/// The same, of a change, of which only the marker row tells.
+#[tokio::test]
+async fn the_marker_row_tells_of_an_unknown_commit_of_a_change() {
+    let asks = "SELECT 1 FROM ordid_flushes WHERE id = $1";
+    for (answer, times) in [
+        (Answer::Fails(codes::RESULT_IS_AMBIGUOUS), 2),
+        (Answer::DoesAndFails(codes::RESULT_IS_AMBIGUOUS), 1),
+    ] {
+        for library in LIBRARIES {
+            let (version, engine) = ENGINES[0];
+            let peer = peer(version);
+            peer.once("COMMIT", answer);
+            flush(library, &peer, engine, CHANGE).await.wrote();
+            has(&peer, CHANGE, true);
+            let sent = sent(&peer);
+            assert!(sent.iter().any(|sql| sql == asks), "{sent:#?}");
+            let updates = sent.iter().filter(|sql| sql.starts_with("UPDATE")).count();
+            assert_eq!(updates, times, "{sent:#?}");
+        }
+    }
+}
+
+/// An engine behind PostgreSQL's name that has no `COPY`.
+#[tokio::test]
+async fn a_refused_copy_becomes_an_insert() {
+    for (refusal, engine) in [
+        (codes::NO_COPY, EngineProfile::POSTGRES),
+        (codes::NO_COPY, EngineProfile::CITUS),
+        (codes::SYNTAX, EngineProfile::POSTGRES),
+    ] {
+        for library in LIBRARIES {
+            let peer = peer(version_of(engine));
+            peer.always("COPY ", Answer::Fails(refusal));
+            let flushed = flush(library, &peer, engine, MANY).await.wrote();
+            assert_eq!((flushed.rows(), flushed.retries), (1_201, 0));
+            let orders = flushed
+                .tables
+                .iter()
+                .find(|it| it.table == "orders")
+                .unwrap();
+            assert_eq!((orders.bulk, orders.not_bulk), (0, Some(NotBulk::Refused)));
+            has(&peer, MANY, true);
+            let sent = sent(&peer);
+            let of_copy = sent.iter().position(|sql| sql == COPY).unwrap();
+            assert_eq!(
+                sent[of_copy + 1..of_copy + 4],
+                ["ROLLBACK", "BEGIN", CUSTOMER],
+                "{library:?}"
+            );
+            let copies = sent.iter().filter(|sql| *sql == COPY).count();
+            assert_eq!(copies, 1, "it is not tried again");
+        }
+    }
+}
+
+#[tokio::test]
+async fn chunks_offer_no_more_rows_to_a_copy_that_was_refused() {
+    let peer = peer(version_of(EngineProfile::CITUS));
+    peer.always("COPY ", Answer::Fails(codes::NO_COPY));
+    let mut work = ordid_sqlx::UnitOfWork::<sqlx::Postgres>::new()
+        .with_engine(EngineProfile::CITUS)
+        .with_new_memory()
+        .in_chunks(ordid_sqlx::ChunkLimits::rows(1_500));
+    let rows = Rows {
+        orders: 4_000,
+        changes: false,
+    };
+    fill!(work, rows);
+    let flushed = work.flush(&pool(&peer)).await.unwrap();
+    assert_eq!(flushed.rows(), 4_001);
+    has(&peer, rows, true);
+    assert!(peer.committed("ordid_flushes").len() >= 3);
+    let copies = sent(&peer);
+    assert_eq!(copies.iter().filter(|sql| *sql == COPY).count(), 1);
+}
+
+/// A limit that ended a `COPY` would end an `INSERT`, too.
+#[tokio::test]
+async fn a_copy_that_a_limit_ended_is_refused() {
+    for library in LIBRARIES {
+        let peer = peer(version_of(EngineProfile::POSTGRES));
+        peer.always("COPY ", Answer::Fails(codes::STATEMENT_TIMEOUT));
+        let said = flush(library, &peer, EngineProfile::POSTGRES, MANY).await;
+        let Said::Nothing(error) = said else {
+            panic!("{said:?}");
+        };
+        assert!(error.contains("statement timeout"), "{error}");
+        has(&peer, MANY, false);
+        let sent = sent(&peer);
+        let mut inserts = sent.iter().filter(|sql| sql.contains(" VALUES "));
+        assert!(inserts.all(|sql| sql == CUSTOMER), "{sent:#?}");
+    }
+}
+
+/// DSQL's limits: of a transaction, which would be met again, and of new connections.
+#[tokio::test]
+async fn a_limit_of_a_transaction_is_refused_and_one_of_connections_waited_for() {
+    for library in LIBRARIES {
+        let engine = EngineProfile::AURORA_DSQL;
+        let peer = peer(version_of(engine));
+        peer.once("INSERT INTO \"orders\"", Answer::Fails(codes::ROW_LIMIT));
+        let said = flush(library, &peer, engine, GRAPH).await;
+        assert!(
+            matches!(&said, Said::Nothing(error) if error.contains("row limit")),
+            "{said:?}"
+        );
+        has(&peer, GRAPH, false);
+
+        peer.once("BEGIN", Answer::Fails(codes::RATE_EXCEEDED));
+        let flushed = flush(library, &peer, engine, GRAPH).await.wrote();
+        assert_eq!(flushed.retries, 1);
+        has(&peer, GRAPH, true);
+    }
+}
+
+fn version_of(engine: EngineProfile) -> &'static str {
+    let found = ENGINES.iter().find(|(_, it)| it.name == engine.name);
+    found.map(|(version, _)| *version).expect("it is listed")
+}
