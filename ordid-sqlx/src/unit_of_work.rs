@@ -113,6 +113,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///   cast, as `i32` in a `bigint` column, an array, an enum or a domain ends the copying.
     /// - Not copied are views and foreign tables, tables with rules, active row-level security or
     ///   triggers, columns that an `INSERT` may not set, and anything before PostgreSQL 12.
+    /// - If the server says that it does not have `COPY`, the flush begins anew with `INSERT`.
     /// - In a flush that copies, the server sends errors but neither notices nor warnings.
     /// - A flush dropped in the midst of a `COPY` closes its connection instead of giving it back to
     ///   the pool: SQLx cannot tell what will come over it next.

@@ -41,23 +41,37 @@ fn the_readme_names_every_scheme() {
 fn the_table_of_engines_has_what_their_profiles_have() {
     let text = include_str!("../../PLATFORM.md");
     let yes_or_no = |is_so| if is_so { "yes" } else { "no" };
-    for (name, engine) in [
-        ("AURORA_DSQL", EngineProfile::AURORA_DSQL),
-        ("COCKROACHDB", EngineProfile::COCKROACHDB),
-        ("YUGABYTEDB", EngineProfile::YUGABYTEDB),
-        ("CITUS", EngineProfile::CITUS),
-        ("TIDB", EngineProfile::TIDB),
-        ("VITESS", EngineProfile::VITESS),
+    let own = |profile, engine: EngineProfile| (engine.name, profile, engine);
+    for (title, name, engine) in [
+        own("AURORA_DSQL", EngineProfile::AURORA_DSQL),
+        own("COCKROACHDB", EngineProfile::COCKROACHDB),
+        own("YUGABYTEDB", EngineProfile::YUGABYTEDB),
+        own("CITUS", EngineProfile::CITUS),
+        own("TIDB", EngineProfile::TIDB),
+        own("VITESS", EngineProfile::VITESS),
+        own("GALERA", EngineProfile::GALERA),
+        own("GROUP_REPLICATION", EngineProfile::GROUP_REPLICATION),
+        (
+            "PostgreSQL behind Patroni; Aurora and RDS of PostgreSQL",
+            "POSTGRES",
+            EngineProfile::POSTGRES,
+        ),
+        (
+            "Aurora and RDS of MySQL and MariaDB",
+            "MYSQL",
+            EngineProfile::MYSQL,
+        ),
     ] {
         let takes = match (engine.max_transaction_rows, engine.max_transaction_bytes) {
             (Some(3_000), Some(0xa0_0000)) => "3,000 rows, 10 MiB",
             (None, Some(100_000_000)) => "100 MB",
+            (None, Some(75_000_000)) => "75 MB",
+            (None, Some(0x4000_0000)) => "1 GiB",
             (None, None) => "any",
             other => panic!("{name}: how is {other:?} written?"),
         };
         let line = format!(
-            "| {} | `{name}` | {takes} | {} | {} | {} |",
-            engine.name,
+            "| {title} | `{name}` | {takes} | {} | {} | {} |",
             yes_or_no(engine.bulk),
             yes_or_no(engine.defer.is_some()),
             yes_or_no(engine.temporary_tables),

@@ -20,6 +20,7 @@ use super::{
     Changes, Failed, Flusher, Found, Graph, Library, PATIENCE, Remote as _, Shape, Site,
     cut::EAGER, times,
 };
+mod chunked;
 mod counted;
 mod cut_off;
 mod leased;
@@ -91,6 +92,16 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
     );
     if L::MySql::PREFIX.is_empty() {
         // These know no library but SQLx.
+        add!(
+            "rows_in_chunks_are_written_once_though_a_node_is_killed",
+            false,
+            chunked::killed
+        );
+        add!(
+            "rows_in_chunks_are_written_once_though_another_node_aborts_a_chunk",
+            false,
+            chunked::aborted
+        );
         add!(
             "disposable_nodes_are_unique_and_one_apart",
             false,

@@ -83,17 +83,21 @@ fn peer(engine: Engine) -> Peer {
     peer
 }
 
-/// Asks the peer for its version, and flushes with the profile of that engine.
-async fn flush(peer: &Peer, engine: Engine, rows: Rows) -> Said {
+fn pool(peer: &Peer) -> MySqlPool {
     let options = MySqlConnectOptions::new()
         .host("127.0.0.1")
         .port(peer.port())
         .username("ordid")
         .password("any")
         .ssl_mode(MySqlSslMode::Disabled);
-    let pool: MySqlPool = MySqlPoolOptions::new()
+    MySqlPoolOptions::new()
         .max_connections(2)
-        .connect_lazy_with(options);
+        .connect_lazy_with(options)
+}
+
+/// Asks the peer for its version, and flushes with the profile of that engine.
+async fn flush(peer: &Peer, engine: Engine, rows: Rows) -> Said {
+    let pool = pool(peer);
     let asked = sqlx::query_scalar("SELECT VERSION()").fetch_one(&pool);
     let version: String = asked.await.expect("a version");
     assert_eq!(version, engine.version);
@@ -145,6 +149,30 @@ fn probe(engine: Engine, table: &str) -> String {
         }
     };
     format!("SELECT 1 FROM {table} = ?{shared}")
+}
+
+/// Otherwise the other tests would prove nothing. After a deadlock the transaction is over, so what follows is committed
+/// by itself, and a COMMIT says that all is well.
+#[tokio::test]
+async fn the_peer_keeps_what_is_committed_and_refuses_it_a_second_time() {
+    let peer = peer(GALERA);
+    let pool = pool(&peer);
+    let customer = |id: u128| {
+        let id = ordid::uuid::Uuid::from_u128(id);
+        sqlx::query(CUSTOMER).bind(id).bind("Ada")
+    };
+    let mut open = pool.begin().await.unwrap();
+    customer(1).execute(&mut *open).await.unwrap();
+    peer.once("INSERT", Answer::Fails(codes::DEADLOCK));
+    customer(2).execute(&mut *open).await.unwrap_err();
+    customer(3).execute(&mut *open).await.unwrap();
+    assert_eq!(peer.committed("customers").len(), 1);
+    open.commit().await.unwrap();
+    assert_eq!(peer.committed("customers").len(), 1);
+    let again = customer(3).execute(&pool).await.unwrap_err();
+    let code = again.into_database_error().unwrap();
+    assert_eq!(code.code().as_deref(), Some("23000"));
+    assert_eq!(peer.committed("customers").len(), 1);
 }
 
 #[tokio::test]

@@ -124,6 +124,35 @@ const ASKS: [&str; 3] = ["BEGIN", "catalogue: keys", "ROLLBACK"];
 
 const WRITES: [&str; 4] = ["BEGIN", CUSTOMER, ORDERS, "COMMIT"];
 
+/// Otherwise the other tests would prove nothing.
+#[tokio::test]
+async fn the_peer_keeps_what_is_committed_and_refuses_it_a_second_time() {
+    let peer = peer(version_of(EngineProfile::CITUS));
+    let pool = pool(&peer);
+    let customer = || {
+        let id = ordid::uuid::Uuid::nil();
+        sqlx::query(CUSTOMER).bind(id).bind("Ada")
+    };
+    let mut open = pool.begin().await.unwrap();
+    customer().execute(&mut *open).await.unwrap();
+    open.rollback().await.unwrap();
+    assert_eq!(peer.committed("customers").len(), 0);
+    for (answer, committed) in [
+        (Answer::Fails(codes::RESULT_IS_AMBIGUOUS), 0),
+        (Answer::DoesAndFails(codes::RESULT_IS_AMBIGUOUS), 1),
+    ] {
+        peer.once("COMMIT", answer);
+        let mut open = pool.begin().await.unwrap();
+        customer().execute(&mut *open).await.unwrap();
+        open.commit().await.unwrap_err();
+        assert_eq!(peer.committed("customers").len(), committed);
+    }
+    let again = customer().execute(&pool).await.unwrap_err();
+    let code = again.into_database_error().unwrap();
+    assert_eq!(code.code().as_deref(), Some("23505"));
+    assert_eq!(peer.committed("customers").len(), 1);
+}
+
 #[tokio::test]
 async fn a_graph_goes_parents_first_in_one_transaction_on_each_engine() {
     for (version, engine) in ENGINES {
