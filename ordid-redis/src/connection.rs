@@ -3,6 +3,7 @@
 use core::{
     fmt,
     future::Future,
+    num::NonZeroU32,
     pin::pin,
     task::{Context, Poll, Waker},
     time::Duration,
@@ -12,21 +13,21 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use ordid_core::Error;
+use ordid_core::{Error, coordination::CoordinationFailure};
 use redis::{
-    Client, FromRedisValue, RedisError, RedisResult, ScriptInvocation, Value, aio::ConnectionLike,
-    from_redis_value,
+    Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ScriptInvocation,
+    ServerErrorKind, Value, aio::ConnectionLike, from_redis_value,
 };
 
 use crate::error::failed;
 
 /// What the parts of this crate speak over: each asynchronous connection of the library
-/// (`ConnectionManager`, which connects anew, is the one to choose; `MultiplexedConnection`,
-/// `ClusterConnection`), and [`Blocking`].
+/// (`ConnectionManager`, which connects anew, is the one to choose for one server, `ClusterConnection` for a
+/// cluster), [`Reconnecting`](crate::Reconnecting) for Sentinel, and [`Blocking`].
 pub trait Connection: sealed::Sealed + Send + Sync {}
 
 pub(crate) mod sealed {
-    use super::{Future, RedisResult, ScriptInvocation, Value};
+    use super::{Future, Pipeline, RedisResult, ScriptInvocation, Value};
 
     pub trait Sealed {
         /// Runs a script, and loads it if the server does not know it yet.
@@ -34,6 +35,13 @@ pub(crate) mod sealed {
             &self,
             script: &ScriptInvocation<'_>,
         ) -> impl Future<Output = RedisResult<Value>> + Send;
+
+        /// Runs a pipeline of which this script is a part, as [`run`](Self::run) does. Returns all answers.
+        fn run_all(
+            &self,
+            script: &ScriptInvocation<'_>,
+            calls: &Pipeline,
+        ) -> impl Future<Output = RedisResult<Vec<Value>>> + Send;
     }
 }
 
@@ -41,6 +49,41 @@ impl<C: ConnectionLike + Clone + Send + Sync> sealed::Sealed for C {
     async fn run(&self, script: &ScriptInvocation<'_>) -> RedisResult<Value> {
         script.invoke_async(&mut self.clone()).await
     }
+
+    async fn run_all(
+        &self,
+        script: &ScriptInvocation<'_>,
+        calls: &Pipeline,
+    ) -> RedisResult<Vec<Value>> {
+        let mut connection = self.clone();
+        let answers = connection.req_packed_commands(calls, 0, calls.len()).await;
+        match succeeded(answers) {
+            Err(error) if is_unknown_script(&error) => {
+                script.load_async(&mut connection).await?;
+                succeeded(connection.req_packed_commands(calls, 0, calls.len()).await)
+            }
+            answers => answers,
+        }
+    }
+}
+
+/// The answers to a pipeline, unless one of them is an error.
+fn succeeded(answers: RedisResult<Vec<Value>>) -> RedisResult<Vec<Value>> {
+    answers?.into_iter().map(Value::extract_error).collect()
+}
+
+fn is_unknown_script(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
+/// Whether another connection may lead to a server that does what this one does not: this one is broken, or the
+/// server is a replica now.
+pub(crate) fn is_for_another(error: &RedisError) -> bool {
+    error.is_io_error()
+        || matches!(
+            error.kind(),
+            ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown)
+        )
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {}
@@ -53,11 +96,12 @@ impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {}
 pub struct Blocking(Arc<Inner>);
 
 struct Inner {
-    client: Client,
-    timeout: Duration,
+    connect: Box<dyn Fn() -> RedisResult<Open> + Send + Sync>,
     process: u32,
-    open: Mutex<Option<redis::Connection>>,
+    open: Mutex<Option<Open>>,
 }
+
+type Open = Box<dyn redis::ConnectionLike + Send>;
 
 /// Refuses a connection of the process that was forked: parent and child would hear each other's answers,
 /// and the one that asked for ten numbers take the answer to a thousand.
@@ -74,21 +118,60 @@ fn check_process(owner: u32) -> io::Result<()> {
 impl Blocking {
     /// Of this client, with this long to connect, and as long for each answer.
     pub fn new(client: Client, timeout: Duration) -> Self {
+        Self::connecting(move || {
+            let connection = client.get_connection_with_timeout(timeout)?;
+            connection.set_read_timeout(Some(timeout))?;
+            connection.set_write_timeout(Some(timeout))?;
+            Ok(connection)
+        })
+    }
+
+    /// Of what this function connects to each time: the master that Sentinel names, or a cluster. Set the
+    /// connection's timeouts in it, or a server that stands still is waited for.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ordid_redis::Blocking;
+    /// use redis::sentinel::Sentinel;
+    ///
+    /// let sentinels = ["redis://one:26379", "redis://two:26379", "redis://three:26379"];
+    /// let connection = Blocking::connecting(move || {
+    ///     let client = Sentinel::build(sentinels.to_vec())?.master_for("shop", None)?;
+    ///     let connection = client.get_connection_with_timeout(Duration::from_secs(1))?;
+    ///     connection.set_read_timeout(Some(Duration::from_secs(1)))?;
+    ///     Ok(connection)
+    /// });
+    /// ```
+    pub fn connecting<C, F>(connect: F) -> Self
+    where
+        C: redis::ConnectionLike + Send + 'static,
+        F: Fn() -> RedisResult<C> + Send + Sync + 'static,
+    {
         Self(Arc::new(Inner {
-            client,
-            timeout,
+            connect: Box::new(move || Ok(Box::new(connect()?))),
             process: std::process::id(),
             open: Mutex::new(None),
         }))
     }
-}
 
-impl Inner {
-    fn connect(&self) -> RedisResult<redis::Connection> {
-        let connection = self.client.get_connection_with_timeout(self.timeout)?;
-        connection.set_read_timeout(Some(self.timeout))?;
-        connection.set_write_timeout(Some(self.timeout))?;
-        Ok(connection)
+    /// Asks over the connection, and keeps it unless it has failed.
+    fn ask<T>(
+        &self,
+        question: impl FnOnce(&mut dyn redis::ConnectionLike) -> RedisResult<T>,
+    ) -> RedisResult<T> {
+        // Before the lock: a fork may have left it locked.
+        check_process(self.0.process)?;
+        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connection = match open.take() {
+            Some(connection) => connection,
+            None => (self.0.connect)()?,
+        };
+        let result = question(&mut *connection);
+        // An answer that comes late must not be read as the next one's.
+        if !result.as_ref().is_err_and(is_for_another) {
+            *open = Some(connection);
+        }
+        result
     }
 }
 
@@ -96,26 +179,32 @@ impl fmt::Debug for Blocking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the client: it may hold a password.
         f.debug_struct("Blocking")
-            .field("timeout", &self.0.timeout)
+            .field("process", &self.0.process)
             .finish_non_exhaustive()
     }
 }
 
 impl sealed::Sealed for Blocking {
     async fn run(&self, script: &ScriptInvocation<'_>) -> RedisResult<Value> {
-        // Before the lock: a fork may have left it locked.
-        check_process(self.0.process)?;
-        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut connection = match open.take() {
-            Some(connection) => connection,
-            None => self.0.connect()?,
-        };
-        let result = script.invoke(&mut connection);
-        // An answer that comes late must not be read as the next one's.
-        if !result.as_ref().is_err_and(RedisError::is_io_error) {
-            *open = Some(connection);
-        }
-        result
+        self.ask(|connection| script.invoke(connection))
+    }
+
+    async fn run_all(
+        &self,
+        script: &ScriptInvocation<'_>,
+        calls: &Pipeline,
+    ) -> RedisResult<Vec<Value>> {
+        // Not by `Pipeline::query`, which a cluster's connection refuses: these are all for one key.
+        let (packed, count) = (calls.get_packed_pipeline(), calls.len());
+        self.ask(
+            |connection| match succeeded(connection.req_packed_commands(&packed, 0, count)) {
+                Err(error) if is_unknown_script(&error) => {
+                    script.load(connection)?;
+                    succeeded(connection.req_packed_commands(&packed, 0, count))
+                }
+                answers => answers,
+            },
+        )
     }
 }
 
@@ -128,6 +217,27 @@ pub(crate) struct Store<C> {
     /// Most connections cannot tell: then whose this is stands for it.
     process: u32,
     pub(crate) key: String,
+    replicas: Option<Replicas>,
+}
+
+/// How many replicas have to confirm what a call has written, and within which time.
+#[derive(Debug, Clone, Copy)]
+struct Replicas {
+    count: NonZeroU32,
+    within: Duration,
+}
+
+impl Replicas {
+    /// The script, and on the same connection, which `WAIT` speaks of, the question who has what it wrote.
+    fn pipeline(&self, script: &ScriptInvocation<'_>) -> Pipeline {
+        // 0 would be for ever.
+        let millis = u64::try_from(self.within.as_millis()).unwrap_or(u64::MAX);
+        let mut calls = Pipeline::with_capacity(2);
+        calls.invoke_script(script);
+        let wait = calls.cmd("WAIT").arg(self.count.get());
+        wait.arg(millis.max(1));
+        calls
+    }
 }
 
 impl<C: Connection> Store<C> {
@@ -136,17 +246,54 @@ impl<C: Connection> Store<C> {
             connection,
             process: std::process::id(),
             key,
+            replicas: None,
         }
     }
 
+    pub(crate) fn with_replicas(self, count: NonZeroU32, within: Duration) -> Self {
+        Self {
+            replicas: Some(Replicas { count, within }),
+            ..self
+        }
+    }
+
+    /// Runs a script. Where replicas have to confirm, that goes for what was read, too: a renewal is not begun while
+    /// there are too few of them, or each attempt would move the ceiling.
     pub(crate) async fn ask<T: FromRedisValue>(
         &self,
         script: &ScriptInvocation<'_>,
     ) -> Result<T, Error> {
         let failed = |error| failed(&self.key, &error);
         check_process(self.process).map_err(|error| failed(error.into()))?;
-        let value: Value = self.connection.run(script).await.map_err(failed)?;
+        let value = match &self.replicas {
+            None => self.connection.run(script).await.map_err(failed)?,
+            Some(replicas) => {
+                let calls = replicas.pipeline(script);
+                let answers = self.connection.run_all(script, &calls).await;
+                let mut answers = answers.map_err(failed)?;
+                let confirmed = answers.pop().unwrap_or(Value::Nil);
+                let confirmed =
+                    from_redis_value(confirmed).map_err(|error| failed(error.into()))?;
+                self.check_confirmed(confirmed, replicas)?;
+                answers.pop().unwrap_or(Value::Nil)
+            }
+        };
         from_redis_value(value).map_err(|error| failed(error.into()))
+    }
+
+    fn check_confirmed(&self, confirmed: u32, replicas: &Replicas) -> Result<(), Error> {
+        let Replicas { count, within } = replicas;
+        if confirmed >= count.get() {
+            return Ok(());
+        }
+        Err(Error::coordination(
+            CoordinationFailure::Unavailable,
+            format!(
+                "Redis, key {}: {confirmed} of {count} replicas confirmed within {within:?}; what was \
+                 written may be lost at a fail-over, so it does not count",
+                self.key
+            ),
+        ))
     }
 }
 

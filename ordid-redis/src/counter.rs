@@ -1,6 +1,6 @@
 //! Segments of a counter: `INCRBY`.
 
-use core::num::NonZeroU32;
+use core::{num::NonZeroU32, time::Duration};
 use std::sync::{
     Arc,
     atomic::{AtomicI64, Ordering},
@@ -51,6 +51,17 @@ impl<C: Connection> RedisCounter<C> {
             store: Store::new(connection, key.into()),
             reserve: Script::new(RESERVE),
             seen: Arc::new(AtomicI64::new(0)),
+        }
+    }
+
+    /// Makes numbers count only when so many replicas have confirmed within this time (`WAIT`) that they are
+    /// reserved. Else the call is [`Unavailable`](CoordinationFailure::Unavailable), and the numbers are a gap. See
+    /// [`RedisLease::with_replicas`](crate::RedisLease::with_replicas) for what that does and does not promise.
+    #[must_use]
+    pub fn with_replicas(self, count: NonZeroU32, within: Duration) -> Self {
+        Self {
+            store: self.store.with_replicas(count, within),
+            ..self
         }
     }
 

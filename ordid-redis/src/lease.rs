@@ -1,5 +1,6 @@
 //! Node leases, in one hash.
 
+use core::{num::NonZeroU32, time::Duration};
 use std::collections::{BTreeMap, HashMap};
 
 use ordid_core::{
@@ -17,17 +18,21 @@ use crate::{
     error::{damaged, lost},
 };
 
+mod failover;
 mod record;
 
+use failover::{Replication, SERVER};
 use record::Record;
 
 /// The field of what nodes begin at that were never granted. It also says that the state is there.
 const FLOOR: &str = "floor";
 
-/// All that is kept, and the server's clock.
+/// All that is kept, the server's clock, and what the server says of itself as a master, if it may be asked.
 const READ_ALL: &str = "\
 local time = redis.call('TIME')
-return {time[1], time[2], redis.call('HGETALL', KEYS[1])}";
+local info = redis.pcall('INFO', 'replication')
+if type(info) ~= 'string' then info = '' end
+return {time[1], time[2], redis.call('HGETALL', KEYS[1]), info}";
 
 /// One node, and the server's clock.
 const READ_ONE: &str = "\
@@ -35,26 +40,41 @@ local time = redis.call('TIME')
 return {time[1], time[2], redis.call('HMGET', KEYS[1], ARGV[1], ARGV[2])}";
 
 /// Puts a node's new record in the place of the one that was read. 0: the state is gone. 1: it has
-/// changed. 2: done.
+/// changed, or another server has taken over. 2: done.
 const SWAP: &str = "\
+if ARGV[5] ~= '' then
+    local info = redis.pcall('INFO', 'replication')
+    if type(info) ~= 'string' or not string.find(info, 'master_replid:' .. ARGV[5], 1, true) then return 1 end
+end
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 if (redis.call('HGET', KEYS[1], ARGV[2]) or '') ~= ARGV[3] then return 1 end
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[4])
 return 2";
 
-/// Says that the state is there, unless it is. 1: it was not.
-const CREATE: &str = "return redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])";
+/// Says that the state is there, unless it is, and on which server. 1: it was not.
+const CREATE: &str = "\
+local made = redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
+local info = redis.pcall('INFO', 'replication')
+local id = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
+if made == 1 and id then redis.call('HSET', KEYS[1], ARGV[3], id .. ' 0') end
+return made";
 
 /// Leases of nodes, in one hash of Redis.
 ///
 /// ```text
 /// {key}   floor   "1800000000000"                                nodes that are new begin there
 ///         7       "4 1800000003000 1800000010000"                epoch, ceiling, free from
+///         server  "9f3c.. 0"                                     its replication id, no grant begins before
 /// ```
 ///
 /// Times are milliseconds since 1970. A node is free when the server's clock has reached the last
 /// number; neither the hash nor a field ever expires. Each step compares the record that was read and
 /// replaces it in one script, so it needs no clock but for when nodes come back.
+///
+/// A lease is one key, so a cluster keeps it in one slot. When a replica takes over, which may lack the last grants, a free
+/// node is granted for times that none of them can have reached:
+/// [`max_ahead`](LeaseTerms::max_ahead) after the new master is first asked. Until a window is over, `acquire` is
+/// [`Unavailable`](ordid_core::coordination::CoordinationFailure::Unavailable).
 ///
 /// `C` is a connection of the library, or [`Blocking`]; then it is a [`NodeAllocator`] instead of an
 /// [`AsyncNodeAllocator`].
@@ -76,6 +96,16 @@ struct Scripts {
     read_all: Script,
     read_one: Script,
     swap: Script,
+    adopt: Script,
+}
+
+/// What a swap compares.
+#[derive(Debug, Clone)]
+struct Version {
+    /// The field's text; empty if there is none.
+    text: String,
+    /// The replication id of the server that all nodes were read from; empty if only one was, or it is not known.
+    server: String,
 }
 
 impl<C: Connection> RedisLease<C> {
@@ -88,9 +118,31 @@ impl<C: Connection> RedisLease<C> {
                 read_all: Script::new(READ_ALL),
                 read_one: Script::new(READ_ONE),
                 swap: Script::new(SWAP),
+                adopt: Script::new(failover::ADOPT),
             },
         };
         Self { hash }
+    }
+
+    /// Makes a grant, a renewal or a release count only when so many replicas have confirmed within this time
+    /// (`WAIT`) that they have it. Else the call is
+    /// [`Unavailable`](ordid_core::coordination::CoordinationFailure::Unavailable), and what it took is a gap of time.
+    ///
+    /// A fail-over to one of the replicas that confirmed loses nothing. This is no consensus:
+    ///
+    /// - Of several replicas, another may take over. Name all of them: Sentinel and the cluster choose by what they
+    ///   heard last, and that may be a second old.
+    /// - A replica confirms what it has in memory, not on its disk: all of them may lose it at once.
+    /// - While fewer are connected, nothing is granted.
+    ///
+    /// Meanwhile the connection does nothing else, for others who share it neither. Its own time-out for an answer
+    /// (500 ms unless set) should be longer than `within`, of which at least a millisecond is waited.
+    #[must_use]
+    pub fn with_replicas(self, count: NonZeroU32, within: Duration) -> Self {
+        let store = self.hash.store.with_replicas(count, within);
+        Self {
+            hash: Hash { store, ..self.hash },
+        }
     }
 }
 
@@ -98,7 +150,7 @@ impl<C: Connection> Hash<C> {
     async fn create_at(&self, floor: Timestamp) -> Result<bool, Error> {
         let script = Script::new(CREATE);
         let mut call = script.key(&self.store.key);
-        call.arg(FLOOR).arg(floor.as_unix_millis());
+        call.arg(FLOOR).arg(floor.as_unix_millis()).arg(SERVER);
         self.store.ask(&call).await
     }
 
@@ -114,22 +166,49 @@ impl<C: Connection> Hash<C> {
         &self,
         node: u64,
         text: String,
+        server: &str,
         store_now: Timestamp,
-    ) -> Result<StoredNode<String>, Error> {
+    ) -> Result<StoredNode<Version>, Error> {
         let Record { record, free_from } = Record::parse(&text)
             .ok_or_else(|| damaged(&self.store.key, &format!("field {node}"), &text))?;
         Ok(StoredNode {
             record,
             is_held: free_from > store_now,
             store_now: Some(store_now),
-            version: text,
+            version: Version {
+                text,
+                server: server.to_owned(),
+            },
         })
+    }
+
+    /// Reads all that is kept. Where another server has taken over since, it is written down first.
+    async fn read_all_fields(
+        &self,
+    ) -> Result<(HashMap<String, String>, Timestamp, Replication), Error> {
+        loop {
+            let call = self.scripts.read_all.key(&self.store.key);
+            let (seconds, micros, fields, info): (u64, u64, HashMap<String, String>, String) =
+                self.store.ask(&call).await?;
+            let store_now = record::server_time(seconds, micros)?;
+            if !fields.contains_key(FLOOR) {
+                return Err(self.lost());
+            }
+            let known = fields.get(SERVER).map_or("", String::as_str);
+            let replication = Replication::read(&info, known, store_now, self.terms.max_ahead());
+            let now_known = replication.to_string();
+            if replication.id.is_empty() || now_known == known {
+                return Ok((fields, store_now, replication));
+            }
+            let mut call = self.scripts.adopt.key(&self.store.key);
+            call.arg(SERVER).arg(known).arg(now_known);
+            self.store.ask::<()>(&call).await?;
+        }
     }
 }
 
 impl<C: Connection> SwapStore for Hash<C> {
-    /// The field's text; empty if there is none.
-    type Version = String;
+    type Version = Version;
 
     fn place(&self) -> String {
         format!("Redis, key {}", self.store.key)
@@ -139,19 +218,23 @@ impl<C: Connection> SwapStore for Hash<C> {
         &self.terms
     }
 
-    async fn read_all(&self) -> Result<StoredNodes<String>, Error> {
-        let call = self.scripts.read_all.key(&self.store.key);
-        let (seconds, micros, fields): (u64, u64, HashMap<String, String>) =
-            self.store.ask(&call).await?;
-        let store_now = record::server_time(seconds, micros)?;
+    async fn read_all(&self) -> Result<StoredNodes<Version>, Error> {
+        let (fields, store_now, replication) = self.read_all_fields().await?;
+        replication.check(&self.store.key, &self.terms, store_now)?;
         let floor = fields.get(FLOOR).ok_or_else(|| self.lost())?;
-        let never_granted = never_granted(self.floor(floor)?, store_now);
+        let begin = |stored: &mut StoredNode<Version>| {
+            stored.record.ceiling = stored.record.ceiling.max(replication.from);
+        };
+        let mut never_granted = never_granted(self.floor(floor)?, &replication.id, store_now);
+        begin(&mut never_granted);
         let nodes = self.terms.nodes();
         let mut granted = BTreeMap::new();
         for (field, text) in fields {
             // Other terms may name other nodes.
             if let Some(node) = field.parse().ok().filter(|node| nodes.contains(node)) {
-                granted.insert(node, self.stored(node, text, store_now)?);
+                let mut stored = self.stored(node, text, &replication.id, store_now)?;
+                begin(&mut stored);
+                granted.insert(node, stored);
             }
         }
         Ok(StoredNodes {
@@ -160,7 +243,7 @@ impl<C: Connection> SwapStore for Hash<C> {
         })
     }
 
-    async fn read(&self, node: u64) -> Result<StoredNode<String>, Error> {
+    async fn read(&self, node: u64) -> Result<StoredNode<Version>, Error> {
         let mut call = self.scripts.read_one.key(&self.store.key);
         call.arg(FLOOR).arg(node);
         let (seconds, micros, [floor, text]): (u64, u64, [Option<String>; 2]) =
@@ -168,15 +251,15 @@ impl<C: Connection> SwapStore for Hash<C> {
         let floor = self.floor(&floor.ok_or_else(|| self.lost())?)?;
         let store_now = record::server_time(seconds, micros)?;
         match text.filter(|text| !text.is_empty()) {
-            Some(text) => self.stored(node, text, store_now),
-            None => Ok(never_granted(floor, store_now)),
+            Some(text) => self.stored(node, text, "", store_now),
+            None => Ok(never_granted(floor, "", store_now)),
         }
     }
 
     async fn swap(
         &self,
         node: u64,
-        read: &StoredNode<String>,
+        read: &StoredNode<Version>,
         record: NodeRecord,
         change: Change,
     ) -> Result<bool, Error> {
@@ -189,8 +272,9 @@ impl<C: Connection> SwapStore for Hash<C> {
         let mut call = self.scripts.swap.key(&self.store.key);
         call.arg(FLOOR)
             .arg(node)
-            .arg(&read.version)
-            .arg(Record { record, free_from }.to_string());
+            .arg(&read.version.text)
+            .arg(Record { record, free_from }.to_string())
+            .arg(&read.version.server);
         match self.store.ask(&call).await? {
             0 => Err(self.lost()),
             1 => Ok(false),
@@ -199,7 +283,7 @@ impl<C: Connection> SwapStore for Hash<C> {
     }
 }
 
-fn never_granted(floor: Timestamp, store_now: Timestamp) -> StoredNode<String> {
+fn never_granted(floor: Timestamp, server: &str, store_now: Timestamp) -> StoredNode<Version> {
     StoredNode {
         record: NodeRecord {
             epoch: 0,
@@ -207,7 +291,10 @@ fn never_granted(floor: Timestamp, store_now: Timestamp) -> StoredNode<String> {
         },
         is_held: false,
         store_now: Some(store_now),
-        version: String::new(),
+        version: Version {
+            text: String::new(),
+            server: server.to_owned(),
+        },
     }
 }
 

@@ -7,6 +7,7 @@
 //! - [`RedisLease`]: a node that nobody else has, for as long as it is renewed.
 //! - [`RedisCounter`]: blocks of a count.
 //! - [`Blocking`]: for threads, a connection that connects anew.
+//! - [`Reconnecting`]: the same for tasks, for Sentinel.
 
 #![forbid(unsafe_code)]
 
@@ -14,10 +15,12 @@ mod connection;
 mod counter;
 mod error;
 mod lease;
+mod reconnecting;
 
 pub use connection::{Blocking, Connection};
 pub use counter::RedisCounter;
 pub use lease::RedisLease;
+pub use reconnecting::Reconnecting;
 
 /// The example of the README must compile.
 #[cfg(doctest)]

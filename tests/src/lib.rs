@@ -7,6 +7,7 @@ pub mod conformance;
 pub mod copy;
 pub mod dotnet;
 pub mod dsql;
+pub mod duel;
 pub mod everyday;
 pub mod faults;
 pub mod flushed;

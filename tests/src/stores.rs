@@ -212,6 +212,22 @@ impl<'a> Adder<'a> {
     }
 }
 
+/// What is promised on any store, one after the other: for servers that are not worth starting for each.
+///
+/// # Errors
+///
+/// That of the first test that fails.
+pub async fn promises<S: Store>(url: &str) -> Outcome {
+    let url = || url.to_owned();
+    starters::<S>(url()).await?;
+    run_out::<S>(url()).await?;
+    clocks::<S>(url()).await?;
+    paused::<S>(url()).await?;
+    killed::<S>(url()).await?;
+    numbers::<S>(url()).await?;
+    count_ends::<S>(url()).await
+}
+
 async fn starters<S: Store>(url: String) -> Outcome {
     let place = S::place("starters");
     starters_get_distinct_nodes(move || {

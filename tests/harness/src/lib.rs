@@ -228,6 +228,56 @@ pub fn redis() -> Result<Server, Error> {
     Server::start(redis::Redis::find()?)
 }
 
+/// Starts six private Redis servers, each as [`redis`] does, that are one cluster: three primaries with a replica each.
+/// A node that is silent for a second is taken to have failed.
+///
+/// # Errors
+///
+/// As [`redis`], and if `redis-cli` does not join them.
+pub fn redis_cluster() -> Result<[Server; 6], Error> {
+    let nodes = server::free_ports::<6>()?.map(|peers| {
+        let found = redis::Redis::find()?;
+        Server::start(found.map(|recipe| recipe.node(peers)))
+    });
+    let [a, b, c, d, e, f] = nodes;
+    let nodes = [a?, b?, c?, d?, e?, f?];
+    redis::join(nodes.each_ref().map(Server::port))?;
+    Ok(nodes)
+}
+
+/// Starts a private Redis server, two replicas of it, and three Sentinels that watch over them as
+/// [`REDIS_SERVICE`]. A server that is silent for 700 ms is taken to have failed. The first array has the servers, the
+/// first of which is the master; the other has the Sentinels.
+///
+/// # Errors
+///
+/// As [`redis`].
+pub fn redis_sentinels() -> Result<([Server; 3], [Server; 3]), Error> {
+    let master = redis()?;
+    let port = master.port();
+    let replica = || redis_replica(&master);
+    let (one, two) = (replica()?, replica()?);
+    let sentinel = || {
+        let found = redis::Redis::find()?;
+        Server::start(found.map(|recipe| recipe.sentinel_of(port)))
+    };
+    let sentinels = [sentinel()?, sentinel()?, sentinel()?];
+    Ok(([master, one, two], sentinels))
+}
+
+/// Starts a private Redis server that is a replica of a private one, and has what that has.
+///
+/// # Errors
+///
+/// As [`redis`].
+pub fn redis_replica(of: &Server) -> Result<Server, Error> {
+    let found = redis::Redis::find()?;
+    Server::start(found.map(|recipe| recipe.replica_of(of.port())))
+}
+
+/// What the Sentinels of [`redis_sentinels`] call the servers that they watch over.
+pub const REDIS_SERVICE: &str = redis::SERVICE;
+
 /// Starts a private ZooKeeper server, standalone.
 ///
 /// The URL is a connection string. Writes are synced before the answer. A tick has 100 ms, so that
@@ -258,11 +308,7 @@ pub fn zookeeper_ensemble() -> Result<[Server; 3], Error> {
             Server::start(found.map(|recipe| recipe.of_ensemble(id, ports)))
         })
     };
-    let [first, second, third] = [1, 2, 3].map(start).map(|starting| {
-        let panicked = || Error::new("the thread that starts a server panicked".to_owned());
-        starting.join().map_err(|_| panicked()).flatten()
-    });
-    Ok([first?, second?, third?])
+    started([1, 2, 3].map(start))
 }
 
 /// Starts a private etcd server, a cluster of its own.
@@ -275,6 +321,36 @@ pub fn zookeeper_ensemble() -> Result<[Server; 3], Error> {
 /// error quotes the end of the server's log.
 pub fn etcd() -> Result<Server, Error> {
     Server::start(etcd::Etcd::find()?)
+}
+
+/// Starts three private etcd servers that are one cluster. Two of them are the least that serves. Where the leader is
+/// silent for 600 ms, the others elect another.
+///
+/// # Errors
+///
+/// As [`etcd`].
+pub fn etcd_cluster() -> Result<[Server; 3], Error> {
+    let ports = server::free_ports::<3>()?;
+    // All at once: none answers before a majority has elected a leader.
+    let start = |id| {
+        std::thread::spawn(move || {
+            let found = etcd::Etcd::find()?;
+            Server::start(found.map(|recipe| recipe.member(id, &ports)))
+        })
+    };
+    started([0, 1, 2].map(start))
+}
+
+/// The servers that these threads start.
+fn started<const N: usize>(
+    starting: [std::thread::JoinHandle<Result<Server, Error>>; N],
+) -> Result<[Server; N], Error> {
+    let panicked = || Error::new("the thread that starts a server panicked".to_owned());
+    let servers: Vec<Server> = starting
+        .map(|starting| starting.join().map_err(|_| panicked()).flatten())
+        .into_iter()
+        .collect::<Result<_, _>>()?;
+    servers.try_into().map_err(|_| panicked())
 }
 
 /// Starts the private server of this name: `postgres`, `mariadb`, `mysql`, `pgbouncer`, `h2`, `redis`, `zookeeper` or

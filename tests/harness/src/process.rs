@@ -46,6 +46,15 @@ impl Launch {
     }
 }
 
+/// The command that writes lines into a file.
+pub(crate) fn write(file: String, lines: Vec<String>) -> Vec<String> {
+    let script = r#"file=$1; shift; printf '%s\n' "$@" >"$file""#;
+    let mut words = ["sh", "-c", script, "sh"].map(str::to_owned).to_vec();
+    words.push(file);
+    words.extend(lines);
+    words
+}
+
 /// The account that runs a server for root.
 struct Account {
     uid: u32,
@@ -250,6 +259,15 @@ impl Process {
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
+    }
+
+    /// Sends the running command and its children a signal.
+    pub(crate) fn signal(&self, signal: &str) -> Result<(), Error> {
+        let pid = self.pid()?;
+        children(pid)
+            .into_iter()
+            .chain([pid])
+            .try_for_each(|pid| send(signal, pid))
     }
 
     /// Ends the running command and its children, all at once and with no chance to clean up.

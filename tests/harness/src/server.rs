@@ -159,6 +159,24 @@ impl Server {
         self.process.kill()
     }
 
+    /// Makes the server stand still (`SIGSTOP`): its connections stay open, and nothing answers.
+    ///
+    /// # Errors
+    ///
+    /// When the server is not running.
+    pub fn pause(&self) -> Result<(), Error> {
+        self.process.signal("STOP")
+    }
+
+    /// Makes the server go on after [`pause`](Self::pause).
+    ///
+    /// # Errors
+    ///
+    /// When the server is not running.
+    pub fn resume(&self) -> Result<(), Error> {
+        self.process.signal("CONT")
+    }
+
     /// Asks the server to shut down without waiting for its clients, and returns when it has. The
     /// data folder stays.
     ///

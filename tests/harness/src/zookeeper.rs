@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::Error;
 use crate::find;
 use crate::java::Java;
-use crate::process::Launch;
+use crate::process::{Launch, write};
 use crate::server::{Found, Identity, Recipe, connect, logged};
 
 /// Where Debian's package puts the library; it names those that it needs.
@@ -104,15 +104,6 @@ impl Recipe for ZooKeeper {
         };
         is_bound && serves(port).unwrap_or(false)
     }
-}
-
-/// The command that writes lines into a file.
-fn write(file: String, lines: Vec<String>) -> Vec<String> {
-    let script = r#"file=$1; shift; printf '%s\n' "$@" >"$file""#;
-    let mut words = ["sh", "-c", script, "sh"].map(str::to_owned).to_vec();
-    words.push(file);
-    words.extend(lines);
-    words
 }
 
 /// Whether a server describes itself; while it still loads its data it says so instead.

@@ -26,6 +26,7 @@ mod forks;
 mod instagram;
 mod mapping;
 mod redis;
+mod redis_clusters;
 #[path = "../shared/redis.rs"]
 mod redis_connection;
 mod segments;
@@ -48,6 +49,7 @@ fn main() {
     if let Some([store, url, place]) = stores::to_hold() {
         let held = run(async || match store.as_str() {
             "redis" => redis::hold_node(&url, &place).await,
+            "redis-cluster" => redis_clusters::hold_node(&url, &place).await,
             _ => zookeeper::hold_node(&url, &place).await,
         });
         return held.expect("it holds a node");
@@ -71,6 +73,7 @@ fn main() {
             settings::trials(servers, trials);
             tickets::trials(servers, trials);
             redis::add(servers, trials);
+            redis_clusters::add(servers, trials);
             zookeeper::add(servers, trials);
             instagram::trials(servers, trials);
             mapping::trials(servers, trials);

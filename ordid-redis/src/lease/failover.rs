@@ -1,0 +1,147 @@
+//! What a replica that takes over may lack, and where grants begin then.
+//!
+//! Replication does not wait, so the new master may lack the last grants and renewals. It cannot know which, but how
+//! far they reach: no ceiling was ever more than the terms' `max_ahead` above the clock of the server. So after a
+//! fail-over each grant of a free node begins that much after the time at which it was seen. Renewals need nothing of
+//! it: they compare what the holder knows with what is kept.
+//!
+//! A server names itself by a replication id. A replica has its master's, and gets one of its own when it takes over;
+//! the master's is then the second that it has. A server that is only started again has another id, too, and no
+//! second: with `appendfsync always` it lacks nothing.
+
+use core::{fmt, time::Duration};
+
+use ordid_core::{
+    Error,
+    clock::Timestamp,
+    coordination::{CoordinationFailure, LeaseTerms},
+};
+
+use super::record::{after, timestamp};
+
+/// The field that names the server.
+pub(super) const SERVER: &str = "server";
+
+/// Writes down which server it is now, unless somebody else was faster.
+pub(super) const ADOPT: &str = "\
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') == ARGV[2] then
+    redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+end";
+
+/// The server that grants nodes now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Replication {
+    /// Its id; empty if it does not tell.
+    pub(super) id: String,
+    /// No grant begins before.
+    pub(super) from: Timestamp,
+}
+
+impl Replication {
+    /// `info` is what the server says of itself, and `known` what was written down of the last one.
+    pub(super) fn read(info: &str, known: &str, store_now: Timestamp, max_ahead: Duration) -> Self {
+        let said = |name: &str| {
+            let mut lines = info.lines();
+            let said = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            said.unwrap_or_default().trim()
+        };
+        let (id, second) = (said("master_replid"), said("master_replid2"));
+        let (known, from) = known.split_once(' ').unwrap_or_default();
+        let from = timestamp(from).unwrap_or(Timestamp::MIN);
+        let took_over = !known.is_empty() && known != id && !second.bytes().all(|it| it == b'0');
+        Self {
+            id: id.to_owned(),
+            from: match took_over {
+                true => from.max(after(store_now, max_ahead)),
+                false => from,
+            },
+        }
+    }
+
+    /// Refuses grants that would reach too far ahead: a window of time after another server took over.
+    pub(super) fn check(
+        &self,
+        key: &str,
+        terms: &LeaseTerms,
+        store_now: Timestamp,
+    ) -> Result<(), Error> {
+        let (reach, may) = (
+            after(self.from, terms.window()).as_unix_millis(),
+            after(store_now, terms.max_ahead()).as_unix_millis(),
+        );
+        if reach <= may {
+            return Ok(());
+        }
+        Err(Error::coordination(
+            CoordinationFailure::Unavailable,
+            format!(
+                "Redis, key {key}: another server took over, which may lack the last grants; nodes are granted \
+                 again in {} ms",
+                reach - may
+            ),
+        ))
+    }
+}
+
+/// As it is written down.
+impl fmt::Display for Replication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.id, self.from.as_unix_millis())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: &str = "0000000000000000000000000000000000000000";
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_unix_millis(1_800_000_000_000 + millis).unwrap()
+    }
+
+    fn read(id: &str, second: &str, known: &str) -> Replication {
+        let info = format!(
+            "# Replication\r\nrole:master\r\nmaster_replid:{id}\r\nmaster_replid2:{second}\r\n"
+        );
+        Replication::read(&info, known, at(0), Duration::from_secs(10))
+    }
+
+    #[test]
+    fn grants_begin_later_only_after_a_replica_took_over() {
+        let from = |id, second, known| read(id, second, known).from;
+        // A hash that an older version has written, the same server, and one that was started again.
+        assert_eq!(from("aa", NONE, ""), Timestamp::MIN);
+        assert_eq!(from("bb", "aa", ""), Timestamp::MIN);
+        assert_eq!(from("bb", "aa", "bb 1800000005000"), at(5_000));
+        assert_eq!(from("bb", NONE, "aa 1800000005000"), at(5_000));
+        // A replica of the last one, of the one before it, and one that took over from a server that was behind it.
+        assert_eq!(from("bb", "aa", "aa 0"), at(10_000));
+        assert_eq!(from("cc", "bb", "aa 1800000005000"), at(10_000));
+        assert_eq!(from("cc", "bb", "aa 1800000015000"), at(15_000));
+        assert_eq!(read("bb", "aa", "aa 0").to_string(), "bb 1800000010000");
+    }
+
+    #[test]
+    fn a_server_that_does_not_tell_has_no_id() {
+        let unknown = Replication::read("", "aa 7", at(0), Duration::from_secs(10));
+        assert_eq!(
+            (unknown.id.as_str(), unknown.from.as_unix_millis()),
+            ("", 7)
+        );
+    }
+
+    #[test]
+    fn nodes_are_granted_again_after_a_window() {
+        let terms = LeaseTerms::new(0..4).unwrap();
+        let replication = read("bb", "aa", "aa 0");
+        let check = |millis| replication.check("shop", &terms, at(millis));
+        assert_eq!(
+            check(0).unwrap_err().to_string(),
+            "the store is unavailable: Redis, key shop: another server took over, which may lack the last \
+             grants; nodes are granted again in 3000 ms"
+        );
+        assert!(check(2_999).is_err());
+        assert_eq!(check(3_000), Ok(()));
+    }
+}

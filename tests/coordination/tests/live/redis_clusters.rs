@@ -1,0 +1,530 @@
+//! Redis as a cluster, and behind Sentinel: what a fail-over takes back, and what it does not where replicas confirm.
+
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU16, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use libtest_mimic::Trial;
+use ordid_core::{
+    Error,
+    clock::Timestamp,
+    coordination::{
+        AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, Grant, LeaseTerms,
+        SegmentSource,
+    },
+};
+use ordid_harness::Server;
+use ordid_redis::{Blocking, Reconnecting, RedisCounter, RedisLease};
+use ordid_tests::{
+    duel::{count_on, is_won_during, repeats, terms},
+    servers::Servers,
+    trials::Outcome,
+};
+use redis::{
+    Client, RedisResult, aio::MultiplexedConnection, cluster::ClusterClient,
+    cluster_async::ClusterConnection, cmd, sentinel::Sentinel,
+};
+
+use crate::redis_connection::{PATIENCE, connect};
+use crate::stores::{
+    ENDLESS, Store, fails, failure, later, long, now, on_own_servers, promises, seconds,
+};
+
+/// How long a replica may take to confirm, where one that is not there is waited for.
+const WITHIN: Duration = Duration::from_millis(200);
+/// How long it may take where it is there, on a machine that has other things to do.
+const AT_LAST: Duration = Duration::from_secs(15);
+/// How long an answer may take, where a test does not want to wait for a server that is gone.
+const SOON: Duration = Duration::from_secs(1);
+
+const ONE: NonZeroU32 = NonZeroU32::MIN;
+const TWO: NonZeroU32 = NonZeroU32::new(2).expect("not zero");
+const TEN: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
+
+pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
+    let cluster = ordid_harness::redis_cluster;
+    let on_cluster = |trials: &mut Vec<Trial>, name, test: fn([Server; 6]) -> _| {
+        on_own_servers(trials, servers, "redis", name, cluster, test);
+    };
+    on_cluster(trials, "cluster::keeps_the_promises_of_every_store", |it| {
+        Box::pin(every_store(it)) as std::pin::Pin<Box<dyn Future<Output = Outcome>>>
+    });
+    on_cluster(trials, "cluster::a_slot_that_moves_is_followed", |it| {
+        Box::pin(moves(it))
+    });
+    on_cluster(trials, "cluster::duel_through_a_failover", |it| {
+        Box::pin(cluster_duel(it))
+    });
+    let sentinels = ordid_harness::redis_sentinels;
+    let name = "sentinel::duel_through_a_failover";
+    on_own_servers(trials, servers, "redis", name, sentinels, sentinel_duel);
+
+    let pair = || {
+        let master = ordid_harness::redis()?;
+        let replica = ordid_harness::redis_replica(&master)?;
+        Ok([master, replica])
+    };
+    let name = "replicas::what_too_few_confirm_does_not_count";
+    on_own_servers(trials, servers, "redis", name, pair, unconfirmed);
+    let name = "replicas::a_failover_loses_what_none_confirmed";
+    on_own_servers(trials, servers, "redis", name, pair, lost);
+    let name = "replicas::a_failover_loses_nothing_that_was_confirmed";
+    on_own_servers(trials, servers, "redis", name, pair, kept);
+}
+
+fn addresses<'s>(servers: impl IntoIterator<Item = &'s Server>) -> String {
+    let urls: Vec<String> = servers.into_iter().map(Server::url).collect();
+    urls.join(",")
+}
+
+/// A cluster, as a store: its address has those of its nodes, with commas in between.
+enum Cluster {}
+
+fn cluster_client(urls: &str, timeout: Duration) -> RedisResult<ClusterClient> {
+    ClusterClient::builder(urls.split(','))
+        // Unless said otherwise it waits for more than a second where a cluster elects.
+        .retries(3)
+        .min_retry_wait(50)
+        .max_retry_wait(200)
+        .connection_timeout(timeout)
+        .response_timeout(timeout)
+        .build()
+}
+
+async fn cluster(urls: &str, timeout: Duration) -> ClusterConnection {
+    let client = cluster_client(urls, timeout).expect("addresses");
+    client.get_async_connection().await.expect("a cluster")
+}
+
+impl Store for Cluster {
+    const SERVER: &'static str = "redis-cluster";
+    const NUMBERS: u32 = 50;
+
+    type Lease = RedisLease<ClusterConnection>;
+    type Counter = RedisCounter<ClusterConnection>;
+
+    async fn lease(url: &str, key: &str, terms: LeaseTerms) -> Self::Lease {
+        RedisLease::new(cluster(url, PATIENCE).await, key, terms).with_replicas(ONE, AT_LAST)
+    }
+
+    async fn create(lease: &Self::Lease, floor: Timestamp) -> Result<bool, Error> {
+        lease.create(floor).await
+    }
+
+    async fn counter(url: &str, key: &str) -> Self::Counter {
+        RedisCounter::new(cluster(url, PATIENCE).await, key).with_replicas(ONE, AT_LAST)
+    }
+
+    async fn create_counter(counter: &Self::Counter, first: i64) -> Result<bool, Error> {
+        counter.create(first).await
+    }
+}
+
+/// What that process does.
+pub async fn hold_node(urls: &str, key: &str) -> Outcome {
+    crate::stores::hold(&Cluster::lease(urls, key, crate::stores::short(1)).await).await
+}
+
+async fn every_store(servers: [Server; 6]) -> Outcome {
+    promises::<Cluster>(&addresses(&servers)).await
+}
+
+/// Asks one server.
+fn ask<T: redis::FromRedisValue>(server: &Server, words: &[&str]) -> RedisResult<T> {
+    let mut connection = Client::open(server.url())?.get_connection_with_timeout(SOON)?;
+    connection.set_read_timeout(Some(SOON))?;
+    let mut command = cmd(words[0]);
+    command.arg(&words[1..]).query(&mut connection)
+}
+
+/// The server that has a key's slot.
+fn owner(servers: &[Server], key: &str) -> Option<usize> {
+    let has = |server: &Server| ask::<bool>(server, &["EXISTS", key]).is_ok();
+    servers.iter().position(has)
+}
+
+fn wait<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(start.elapsed() < ENDLESS, "{what} does not come");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+async fn wait_for<T>(mut found: impl AsyncFnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = found().await {
+            return found;
+        }
+        assert!(start.elapsed() < ENDLESS, "it does not come");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// `ASK` while the key is on its way, and `MOVED` afterwards.
+async fn moves(servers: [Server; 6]) -> Outcome {
+    let urls = addresses(&servers);
+    let lease = Cluster::lease(&urls, "lease", seconds(2)).await;
+    lease.create(Timestamp::MIN).await?;
+    // In the same slot.
+    let counter = Cluster::counter(&urls, "count:{lease}").await;
+    counter.create(1).await?;
+    let threads = {
+        let client = cluster_client(&urls, PATIENCE)?;
+        let connection = Blocking::connecting(move || client.get_connection());
+        RedisCounter::new(connection, "count:{lease}").with_replicas(ONE, AT_LAST)
+    };
+    let mut grant = lease.acquire(now(), None).await?;
+    let mut next = 1;
+    let mut goes_on = async || {
+        grant = lease.renew(&grant, later(grant.floor(), 100)).await?;
+        let reserved = counter.reserve(TEN).await?;
+        assert_eq!(reserved.first(), Some(next));
+        let reserved = SegmentSource::reserve(&threads, TEN)?;
+        assert_eq!(reserved.first(), Some(next + 10));
+        next += 20;
+        Ok::<_, Error>(())
+    };
+    goes_on().await?;
+
+    let slot: u16 = ask(&servers[0], &["CLUSTER", "KEYSLOT", "lease"])?;
+    let slot = slot.to_string();
+    let from = owner(&servers, "lease").ok_or("no owner")?;
+    let to = (from + 1) % 3;
+    let id = |server: usize| ask::<String>(&servers[server], &["CLUSTER", "MYID"]);
+    let (from_id, to_id) = (id(from)?, id(to)?);
+    let set = |server: usize, how: &str, id: &str| {
+        ask::<()>(&servers[server], &["CLUSTER", "SETSLOT", &slot, how, id])
+    };
+    set(to, "IMPORTING", &from_id)?;
+    set(from, "MIGRATING", &to_id)?;
+    goes_on().await?;
+    let port = servers[to].port().to_string();
+    let mut migrate = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "1000", "KEYS"];
+    migrate.extend(["lease", "count:{lease}"]);
+    ask::<()>(&servers[from], &migrate)?;
+    goes_on().await?;
+    set(to, "NODE", &to_id)?;
+    set(from, "NODE", &to_id)?;
+    goes_on().await?;
+    assert_eq!(owner(&servers, "lease"), Some(to));
+    Ok(())
+}
+
+/// The terms of the duel. After a fail-over keys are this far ahead of the servers' clock, and of a contender's by two
+/// seconds more: that must not be more than its policy holds.
+fn near() -> LeaseTerms {
+    let near = terms().with_max_ahead(Duration::from_secs(5));
+    near.expect("longer than the window")
+}
+
+/// A contender on a cluster, on threads.
+pub fn contender(urls: &str, key: &str) -> RedisLease<Blocking> {
+    let client = cluster_client(urls, SOON).expect("addresses");
+    let connection = Blocking::connecting(move || client.get_connection());
+    RedisLease::new(connection, key, near()).with_replicas(ONE, WITHIN)
+}
+
+/// The primary of the leases and of the counts is killed, its replica takes over, and it comes back as a replica.
+async fn cluster_duel(mut servers: [Server; 6]) -> Outcome {
+    const KEY: &str = "ordid-duel";
+    let urls = addresses(&servers);
+    let lease = RedisLease::new(cluster(&urls, SOON).await, KEY, near());
+    lease.create(Timestamp::MIN).await?;
+    let connect = async || cluster(&urls, SOON).await;
+    let fail_over = move || {
+        thread::sleep(Duration::from_secs(2));
+        let primary = owner(&servers, KEY).expect("an owner");
+        servers[primary].kill().expect("it was running");
+        let killed = Instant::now();
+        let next = wait("another primary", || owner(&servers, KEY));
+        assert_ne!(next, primary);
+        println!("another primary after {:?}", killed.elapsed());
+        servers[primary].restart().expect("it comes back");
+        servers
+    };
+    let told = format!("redis-cluster|skewed|{KEY}|{urls}");
+    through(KEY, ONE, connect, told, fail_over).await
+}
+
+/// The connection to whichever server Sentinels take for the master.
+fn watched(urls: &str) -> Reconnecting<MultiplexedConnection> {
+    let urls: Vec<String> = urls.split(',').map(str::to_owned).collect();
+    Reconnecting::new(move || {
+        let urls = urls.clone();
+        async move {
+            let client = Sentinel::build(urls)?
+                .async_master_for(ordid_harness::REDIS_SERVICE, None)
+                .await?;
+            let config = redis::AsyncConnectionConfig::new()
+                .set_connection_timeout(Some(SOON))
+                .set_response_timeout(Some(SOON));
+            client
+                .get_multiplexed_async_connection_with_config(&config)
+                .await
+        }
+    })
+}
+
+/// A contender behind Sentinel.
+pub fn watched_contender(urls: &str, key: &str) -> RedisLease<Reconnecting<MultiplexedConnection>> {
+    RedisLease::new(watched(urls), key, near()).with_replicas(TWO, WITHIN)
+}
+
+fn is_master(server: &Server) -> bool {
+    let role = ask::<Vec<redis::Value>>(server, &["ROLE"]).unwrap_or_default();
+    role.first() == Some(&redis::Value::BulkString(b"master".to_vec()))
+}
+
+/// The master is killed, Sentinels make a replica the next one, and the old one is started again at once, as whoever
+/// watches over a service does. Until all Sentinels know, some clients are sent to it, and what it then takes is lost.
+async fn sentinel_duel((mut servers, sentinels): ([Server; 3], [Server; 3])) -> Outcome {
+    const KEY: &str = "ordid-duel";
+    let urls = addresses(&sentinels);
+    // They hear of the replicas and of each other from the master.
+    let knows = |sentinel: &Server| {
+        let count = |what| {
+            let known = ["SENTINEL", what, ordid_harness::REDIS_SERVICE];
+            ask::<Vec<redis::Value>>(sentinel, &known).map_or(0, |known| known.len())
+        };
+        count("REPLICAS") == 2 && count("SENTINELS") == 2
+    };
+    wait("what they know", || {
+        sentinels.iter().all(knows).then_some(())
+    });
+    let lease = RedisLease::new(watched(&urls), KEY, near());
+    lease.create(Timestamp::MIN).await?;
+    let connect = async || watched(&urls);
+    let fail_over = move || {
+        thread::sleep(Duration::from_secs(2));
+        servers[0].kill().expect("it was running");
+        let killed = Instant::now();
+        wait("another master", || {
+            servers[1..].iter().find(|it| is_master(it))
+        });
+        println!("another master after {:?}", killed.elapsed());
+        servers[0].restart().expect("it comes back");
+        wait("the old master as a replica", || {
+            (!is_master(&servers[0])).then_some(())
+        });
+        (servers, sentinels)
+    };
+    let told = format!("redis-sentinel|skewed|{KEY}|{urls}");
+    through(KEY, TWO, connect, told, fail_over).await
+}
+
+/// A duel, and beside it two sources of numbers that replicas confirm, and two that none does, while a server fails.
+async fn through<C, S>(
+    key: &str,
+    replicas: NonZeroU32,
+    connect: impl AsyncFn() -> C,
+    told: String,
+    fail_over: impl FnOnce() -> S + Send + 'static,
+) -> Outcome
+where
+    C: redis::aio::ConnectionLike + Clone + Send + Sync + 'static,
+    S: Send + 'static,
+{
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (mut safe, mut plain_sources) = (Vec::new(), Vec::new());
+    // All in one slot, so that it is their server that fails.
+    let (confirmed, plain) = (format!("confirmed:{{{key}}}"), format!("plain:{{{key}}}"));
+    for _ in 0..2 {
+        let source = RedisCounter::new(connect().await, &confirmed).with_replicas(replicas, WITHIN);
+        source.create(1).await?;
+        safe.push(tokio::spawn(count_on(source, Arc::clone(&is_over))));
+        let source = RedisCounter::new(connect().await, &plain);
+        source.create(1).await?;
+        plain_sources.push(tokio::spawn(count_on(source, Arc::clone(&is_over))));
+    }
+    let (done, servers) = std::sync::mpsc::channel();
+    let duel = move || {
+        is_won_during(&told, move || {
+            // They go on until all is counted.
+            let _ = done.send(fail_over());
+        })
+    };
+    let won = tokio::task::spawn_blocking(duel).await?;
+    is_over.store(true, Ordering::Relaxed);
+    let mut numbers = Vec::new();
+    for source in safe {
+        let made = source.await?;
+        println!("confirmed: {made}");
+        assert!(made.unavailable > 0 && made.ended.is_none(), "{made}");
+        numbers.extend(made.numbers);
+    }
+    assert!(numbers.len() > 1_000, "{}", numbers.len());
+    assert_eq!(repeats(numbers), 0, "confirmed numbers came twice");
+    // Whether any are lost here is chance: `a_failover_loses_what_none_confirmed` sees to it.
+    let mut numbers = Vec::new();
+    for source in plain_sources {
+        let made = source.await?;
+        println!("not confirmed: {made}");
+        numbers.extend(made.numbers);
+    }
+    println!("not confirmed: {} came twice", repeats(numbers));
+    drop(servers);
+    won
+}
+
+/// Cuts a replica off, as a network does: the other server is told nothing of it.
+fn cut_off(replica: &Server) -> RedisResult<()> {
+    // Nobody listens at port 1.
+    ask(replica, &["REPLICAOF", "127.0.0.1", "1"])
+}
+
+/// Kills a master, and makes its replica the next one, as whoever watches over them does.
+fn fail_over(master: &mut Server, replica: &Server) -> Outcome {
+    master.kill()?;
+    ask::<()>(replica, &["REPLICAOF", "NO", "ONE"])?;
+    Ok(())
+}
+
+/// A replica that stands still, and one that is gone.
+async fn unconfirmed([master, replica]: [Server; 2]) -> Outcome {
+    let connection = connect(&master.url()).await?;
+    let counter = RedisCounter::new(connection.clone(), "count").with_replicas(ONE, AT_LAST);
+    let refused = counter.clone().with_replicas(ONE, WITHIN);
+    counter.create(1).await?;
+    let lease = RedisLease::new(connection, "lease", long(2)).with_replicas(ONE, AT_LAST);
+    lease.create(Timestamp::MIN).await?;
+    let grant = lease.acquire(now(), None).await?;
+    assert_eq!(counter.reserve(TEN).await?.first(), Some(1));
+
+    replica.pause()?;
+    let (kind, words) = (
+        CoordinationFailure::Unavailable,
+        "0 of 1 replicas confirmed within 200ms; what was written may be lost at a fail-over",
+    );
+    fails(refused.reserve(TEN).await, kind, words);
+    replica.resume()?;
+    // A gap.
+    assert_eq!(counter.reserve(TEN).await?.first(), Some(21));
+
+    cut_off(&replica)?;
+    wait("a master alone", || {
+        let info = ask::<String>(&master, &["INFO", "replication"]).ok()?;
+        info.contains("connected_slaves:0").then_some(())
+    });
+    fails(refused.reserve(TEN).await, kind, words);
+    // Another connection has written nothing that anybody could lack, and is refused all the same.
+    let other = connect(&master.url()).await?;
+    let refused = RedisLease::new(other, "lease", long(2)).with_replicas(ONE, WITHIN);
+    fails(
+        refused.renew(&grant, later(now(), 1_000)).await,
+        kind,
+        words,
+    );
+    fails(refused.acquire(now(), None).await, kind, words);
+    // Nothing was written for them: the holder goes on as soon as the replica does.
+    ask::<()>(
+        &replica,
+        &["REPLICAOF", "127.0.0.1", &master.port().to_string()],
+    )?;
+    wait("the replica", || {
+        let role = ask::<String>(&replica, &["INFO", "replication"]).ok()?;
+        role.contains("master_link_status:up").then_some(())
+    });
+    lease.renew(&grant, later(now(), 1_000)).await?;
+    Ok(())
+}
+
+/// A store that was master and is killed, a replica that lacks its last writes, and who notices.
+async fn lost([mut master, replica]: [Server; 2]) -> Outcome {
+    // As whoever watches over them tells where the master is.
+    let port = Arc::new(AtomicU16::new(master.port()));
+    let now_at = Arc::clone(&port);
+    let connection = Reconnecting::new(move || {
+        let url = format!("redis://127.0.0.1:{}/", now_at.load(Ordering::Relaxed));
+        async move { connect(&url).await }
+    });
+    let counter = RedisCounter::new(connection.clone(), "count");
+    counter.create(1).await?;
+    let lease = RedisLease::new(connection.clone(), "lease", long(1));
+    lease.create(Timestamp::MIN).await?;
+    wait("what was created", || {
+        let both = ask::<u32>(&replica, &["EXISTS", "count", "lease"]);
+        (both.ok() == Some(2)).then_some(())
+    });
+    cut_off(&replica)?;
+    let first = counter.reserve(TEN).await?;
+    let held = lease.acquire(now(), None).await?;
+    fail_over(&mut master, &replica)?;
+    port.store(replica.port(), Ordering::Relaxed);
+
+    // The numbers come twice: a source that is new cannot know how far the count was.
+    let new = connect(&replica.url()).await?;
+    let five = 5.try_into()?;
+    let again = RedisCounter::new(new, "count").reserve(five).await?;
+    assert_eq!(again.first(), first.first());
+    // The source that had them notices that the count went back, once it is connected anew.
+    let refused = counter.reserve(TEN).await;
+    assert_eq!(failure(refused), CoordinationFailure::Unavailable);
+    let noticed = counter.reserve(TEN).await;
+    assert_eq!(failure(noticed), CoordinationFailure::CeilingRegressed);
+    // The node is taken for free, too, but nobody gets time that may have been granted.
+    let other = RedisLease::new(connection, "lease", long(1));
+    let refused = other.acquire(now(), None).await;
+    fails(
+        refused,
+        CoordinationFailure::Unavailable,
+        "another server took over, which may lack the last grants; nodes are granted again in ",
+    );
+    let next = wait_for(async || other.acquire(now(), None).await.ok()).await;
+    assert_eq!((next.node(), next.epoch()), (held.node(), held.epoch()));
+    assert!(!overlap(&held, &next), "{held}, {next}");
+    // The first holder is told at its next renewal.
+    let renewed = other.renew(&held, later(held.floor(), 10)).await;
+    assert_eq!(failure(renewed), CoordinationFailure::Fenced);
+    // It is master now, as others are.
+    other.renew(&next, now()).await?;
+    other.release(&next, None).await?;
+    let again = other.acquire(now(), None).await?;
+    assert_eq!(again.epoch(), next.epoch() + 1);
+    Ok(())
+}
+
+fn overlap(one: &Grant, other: &Grant) -> bool {
+    one.node() == other.node() && one.floor() < other.ceiling() && other.floor() < one.ceiling()
+}
+
+/// The same with a replica that has to confirm.
+async fn kept([mut master, replica]: [Server; 2]) -> Outcome {
+    let before = connect(&master.url()).await?;
+    let counter = RedisCounter::new(before.clone(), "count").with_replicas(ONE, AT_LAST);
+    counter.create(1).await?;
+    let lease = RedisLease::new(before, "lease", long(2)).with_replicas(ONE, AT_LAST);
+    lease.create(Timestamp::MIN).await?;
+    let first = counter.reserve(TEN).await?;
+    let held = lease.acquire(now(), None).await?;
+    cut_off(&replica)?;
+    let counter = counter.with_replicas(ONE, WITHIN);
+    let refused = counter.reserve(TEN).await;
+    assert_eq!(failure(refused), CoordinationFailure::Unavailable);
+    let lease = lease.with_replicas(ONE, WITHIN);
+    let refused = lease.acquire(now(), None).await;
+    assert_eq!(failure(refused), CoordinationFailure::Unavailable);
+    fail_over(&mut master, &replica)?;
+
+    let after = connect(&replica.url()).await?;
+    let again = RedisCounter::new(after.clone(), "count")
+        .reserve(TEN)
+        .await?;
+    assert_eq!(again.first(), first.first().map(|first| first + 10));
+    let other = RedisLease::new(after.clone(), "lease", long(2));
+    let next = wait_for(async || other.acquire(held.floor(), None).await.ok()).await;
+    assert!(!overlap(&held, &next), "{held}, {next}");
+    let renewed = other.renew(&held, later(held.floor(), 10)).await?;
+    assert_eq!(renewed.epoch(), held.epoch());
+    Ok(())
+}
