@@ -2,7 +2,12 @@
 //! to F18 are those of `tests/coordination`.
 
 use std::{
-    net::SocketAddr,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -17,14 +22,15 @@ use ordid_core::{
 use ordid_etcd::{EtcdCounter, EtcdLease};
 use ordid_harness::Server;
 use ordid_tests::{
+    duel::{contend, count_on, is_won_during, repeats, terms, told},
     process::fork,
     proxy::{Fault, Proxy},
     stores::{
         Adder, ENDLESS, Holder, a_count_ends, a_killed_holder_leaves_a_gap,
         a_paused_holder_is_fenced, clocks_cannot_bring_a_time_back, earlier, fails, failure, hold,
-        keys_end_at_the_ceiling, later, long, nodes_run_out, now, numbers_come_once, own_name,
-        says, seconds, short, starters_get_distinct_nodes, the_first_copy_to_renew_goes_on,
-        to_hold,
+        keys_end_at_the_ceiling, later, long, nodes_run_out, now, numbers_come_once,
+        on_own_servers, own_name, says, seconds, short, starters_get_distinct_nodes,
+        the_first_copy_to_renew_goes_on, to_hold,
     },
     trials::{Outcome, run, run_all},
 };
@@ -34,7 +40,16 @@ fn main() {
         let held = run(async || hold(&lease(&url, &key, short(1)).await?).await);
         return held.expect("it holds a node");
     }
+    if let Some(told) = told() {
+        let contender = async {
+            let lease = lease(&told.url, &told.name, terms()).await;
+            lease.expect("a client").with_timeout(SOON)
+        };
+        contend(contender, told.clock)
+    }
     run_all(&["etcd"], |servers, trials| {
+        let (cluster, name) = (ordid_harness::etcd_cluster, "duel_without_a_leader");
+        on_own_servers(trials, servers, "etcd", name, cluster, without_a_leader);
         add(&mut Adder {
             trials,
             servers,
@@ -67,8 +82,16 @@ fn add(on_etcd: &mut Adder<'_>) {
     on_etcd.on_own("keys_end_at_the_ceiling", keys_end);
 }
 
-async fn connect(url: &str) -> Outcome<Client> {
-    Ok(Client::connect([url.trim_end_matches('/')], None).await?)
+/// How long an answer may take where a server may be gone.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Connects to all servers whose addresses these are, with commas in between.
+async fn connect(urls: &str) -> Outcome<Client> {
+    let urls: Vec<&str> = urls
+        .split(',')
+        .map(|url| url.trim_end_matches('/'))
+        .collect();
+    Ok(Client::connect(urls, None).await?)
 }
 
 /// A key that no other test has.
@@ -595,4 +618,80 @@ async fn away(mut server: Server) -> Outcome {
 async fn keys_end(server: Server) -> Outcome {
     let (one, _) = created(&server.url(), "keys-end", seconds(4)).await?;
     keys_end_at_the_ceiling(one, server).await
+}
+
+/// F12: the leader of three is killed, and the next one stands still and goes on. Nobody is held up for long, no node
+/// has two holders, and no number comes twice.
+#[expect(clippy::print_stdout, reason = "says what it measured")]
+async fn without_a_leader(mut servers: [Server; 3]) -> Outcome {
+    const KEY: &str = "ordid/duel";
+    let urls = servers.each_ref().map(Server::url).join(",");
+    lease(&urls, KEY, terms())
+        .await?
+        .create(Timestamp::MIN)
+        .await?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut sources = Vec::new();
+    for _ in 0..2 {
+        let source = counter(&urls, "ordid/count").await?.with_timeout(SOON);
+        source.create(1).await?;
+        sources.push(tokio::spawn(count_on(source, Arc::clone(&is_over))));
+    }
+    let (done, all) = std::sync::mpsc::channel();
+    let fails = move || {
+        thread::sleep(Duration::from_secs(2));
+        let first = wait_for_leader(&servers, None);
+        servers[first].kill().expect("it was running");
+        let killed = Instant::now();
+        let second = wait_for_leader(&servers, Some(first));
+        println!("killed: another leader after {:?}", killed.elapsed());
+        servers[first].restart().expect("it comes back");
+        thread::sleep(Duration::from_secs(1));
+        servers[second].pause().expect("it is running");
+        let paused = Instant::now();
+        let third = wait_for_leader(&servers, Some(second));
+        println!("paused: another leader after {:?}", paused.elapsed());
+        thread::sleep(Duration::from_secs(1));
+        servers[second].resume().expect("it is paused");
+        assert_ne!(second, third);
+        // They go on until all is counted.
+        let _ = done.send(servers);
+    };
+    let told = format!("etcd|skewed|{KEY}|{urls}");
+    let won = tokio::task::spawn_blocking(move || is_won_during(&told, fails)).await?;
+    is_over.store(true, Ordering::Relaxed);
+    let mut numbers = Vec::new();
+    for source in sources {
+        let made = source.await?;
+        println!("{made}");
+        assert!(made.ended.is_none(), "{made}");
+        numbers.extend(made.numbers);
+    }
+    assert!(numbers.len() > 1_000, "{}", numbers.len());
+    assert_eq!(repeats(numbers), 0, "numbers came twice");
+    drop(all);
+    won
+}
+
+/// Which server leads, but for this one.
+fn wait_for_leader(servers: &[Server; 3], but: Option<usize>) -> usize {
+    let start = Instant::now();
+    loop {
+        let leads = |n: &usize| Some(*n) != but && leads(servers[*n].port()).unwrap_or(false);
+        if let Some(leader) = (0..servers.len()).find(leads) {
+            return leader;
+        }
+        assert!(start.elapsed() < ENDLESS, "no leader");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether a server says that it leads.
+fn leads(port: u16) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(SOON))?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer.contains("\netcd_server_is_leader 1\n"))
 }

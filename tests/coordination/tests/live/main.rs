@@ -6,7 +6,7 @@
 //! | | what happens | where |
 //! |---|---|---|
 //! | F1 | no store at the start | each store |
-//! | F2 | the store goes while a node is held | `keys_end_at_the_ceiling`, `away`, `falls` |
+//! | F2 | the store goes while a node is held, or a part of it | `keys_end_at_the_ceiling`, `away`, `falls`, `duel_through_a_failover` |
 //! | F3, F4 | the holder is stopped, also between its check and its key | `duel`, `a_paused_holder_is_fenced`; core |
 //! | F5, F6 | clocks that are wrong, or were before a restart | `clocks_cannot_bring_a_time_back`, `duel` |
 //! | F7 | the holder is killed | `a_killed_holder_leaves_a_gap`, `duel` |
@@ -15,7 +15,7 @@
 //! | F10, F11 | all start at once; one more than there are nodes | `starters_get_distinct_nodes`, `nodes_run_out` |
 //! | F12, F14 | a session ends, the leader changes; an operator takes the node away | `zookeeper`, `ensemble` |
 //! | F13 | the store has lost its data | `without_data`, `state_that_is_gone_is_an_error` |
-//! | F15 | an older copy takes the store's place | `lagging`, `a_copy_that_lags_behind_is_noticed` |
+//! | F15 | an older copy takes the store's place | `lagging`, `a_copy_that_lags_behind_is_noticed`, `redis_clusters` |
 //! | F16 | an answer is lost | `lost_*`, `an_answer_that_is_lost_*` |
 //! | F17 | a connection was closed while it was idle | `segments` |
 //! | F18 | a count is at its end | `a_count_ends` |

@@ -306,7 +306,7 @@ async fn sentinel_duel((mut servers, sentinels): ([Server; 3], [Server; 3])) -> 
     lease.create(Timestamp::MIN).await?;
     let connect = async || watched(&urls);
     let fail_over = move || {
-        thread::sleep(Duration::from_secs(2));
+        thread::sleep(Duration::from_secs(1));
         servers[0].kill().expect("it was running");
         let killed = Instant::now();
         wait("another master", || {
