@@ -4,7 +4,7 @@ use std::{
     num::NonZeroU32,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU16, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -14,10 +14,7 @@ use libtest_mimic::Trial;
 use ordid_core::{
     Error,
     clock::Timestamp,
-    coordination::{
-        AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, Grant, LeaseTerms,
-        SegmentSource,
-    },
+    coordination::{AsyncNodeAllocator, AsyncSegmentSource, LeaseTerms, SegmentSource},
 };
 use ordid_harness::Server;
 use ordid_redis::{Blocking, Reconnecting, RedisCounter, RedisLease};
@@ -31,10 +28,10 @@ use redis::{
     cluster_async::ClusterConnection, cmd, sentinel::Sentinel,
 };
 
-use crate::redis_connection::{PATIENCE, connect};
-use crate::stores::{
-    ENDLESS, Store, fails, failure, later, long, now, on_own_servers, promises, seconds,
-};
+mod replicas;
+
+use crate::redis_connection::PATIENCE;
+use crate::stores::{ENDLESS, Store, later, now, on_own_servers, promises, seconds};
 
 /// How long a replica may take to confirm, where one that is not there is waited for.
 const WITHIN: Duration = Duration::from_millis(200);
@@ -49,33 +46,17 @@ const TEN: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
 
 pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     let cluster = ordid_harness::redis_cluster;
-    let on_cluster = |trials: &mut Vec<Trial>, name, test: fn([Server; 6]) -> _| {
-        on_own_servers(trials, servers, "redis", name, cluster, test);
-    };
-    on_cluster(trials, "cluster::keeps_the_promises_of_every_store", |it| {
-        Box::pin(every_store(it)) as std::pin::Pin<Box<dyn Future<Output = Outcome>>>
-    });
-    on_cluster(trials, "cluster::a_slot_that_moves_is_followed", |it| {
-        Box::pin(moves(it))
-    });
-    on_cluster(trials, "cluster::duel_through_a_failover", |it| {
-        Box::pin(cluster_duel(it))
-    });
+    let name = "cluster::keeps_the_promises_of_every_store";
+    on_own_servers(trials, servers, "redis", name, cluster, every_store);
+    let name = "cluster::a_slot_that_moves_is_followed";
+    on_own_servers(trials, servers, "redis", name, cluster, moves);
+    let name = "cluster::duel_through_a_failover";
+    on_own_servers(trials, servers, "redis", name, cluster, cluster_duel);
     let sentinels = ordid_harness::redis_sentinels;
     let name = "sentinel::duel_through_a_failover";
     on_own_servers(trials, servers, "redis", name, sentinels, sentinel_duel);
 
-    let pair = || {
-        let master = ordid_harness::redis()?;
-        let replica = ordid_harness::redis_replica(&master)?;
-        Ok([master, replica])
-    };
-    let name = "replicas::what_too_few_confirm_does_not_count";
-    on_own_servers(trials, servers, "redis", name, pair, unconfirmed);
-    let name = "replicas::a_failover_loses_what_none_confirmed";
-    on_own_servers(trials, servers, "redis", name, pair, lost);
-    let name = "replicas::a_failover_loses_nothing_that_was_confirmed";
-    on_own_servers(trials, servers, "redis", name, pair, kept);
+    replicas::add(servers, trials);
 }
 
 fn addresses<'s>(servers: impl IntoIterator<Item = &'s Server>) -> String {
@@ -157,17 +138,6 @@ fn wait<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
         }
         assert!(start.elapsed() < ENDLESS, "{what} does not come");
         thread::sleep(Duration::from_millis(20));
-    }
-}
-
-async fn wait_for<T>(mut found: impl AsyncFnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = found().await {
-            return found;
-        }
-        assert!(start.elapsed() < ENDLESS, "it does not come");
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -375,156 +345,4 @@ where
     println!("not confirmed: {} came twice", repeats(numbers));
     drop(servers);
     won
-}
-
-/// Cuts a replica off, as a network does: the other server is told nothing of it.
-fn cut_off(replica: &Server) -> RedisResult<()> {
-    // Nobody listens at port 1.
-    ask(replica, &["REPLICAOF", "127.0.0.1", "1"])
-}
-
-/// Kills a master, and makes its replica the next one, as whoever watches over them does.
-fn fail_over(master: &mut Server, replica: &Server) -> Outcome {
-    master.kill()?;
-    ask::<()>(replica, &["REPLICAOF", "NO", "ONE"])?;
-    Ok(())
-}
-
-/// A replica that stands still, and one that is gone.
-async fn unconfirmed([master, replica]: [Server; 2]) -> Outcome {
-    let connection = connect(&master.url()).await?;
-    let counter = RedisCounter::new(connection.clone(), "count").with_replicas(ONE, AT_LAST);
-    let refused = counter.clone().with_replicas(ONE, WITHIN);
-    counter.create(1).await?;
-    let lease = RedisLease::new(connection, "lease", long(2)).with_replicas(ONE, AT_LAST);
-    lease.create(Timestamp::MIN).await?;
-    let grant = lease.acquire(now(), None).await?;
-    assert_eq!(counter.reserve(TEN).await?.first(), Some(1));
-
-    replica.pause()?;
-    let (kind, words) = (
-        CoordinationFailure::Unavailable,
-        "0 of 1 replicas confirmed within 200ms; what was written may be lost at a fail-over",
-    );
-    fails(refused.reserve(TEN).await, kind, words);
-    replica.resume()?;
-    // A gap.
-    assert_eq!(counter.reserve(TEN).await?.first(), Some(21));
-
-    cut_off(&replica)?;
-    wait("a master alone", || {
-        let info = ask::<String>(&master, &["INFO", "replication"]).ok()?;
-        info.contains("connected_slaves:0").then_some(())
-    });
-    fails(refused.reserve(TEN).await, kind, words);
-    // Another connection has written nothing that anybody could lack, and is refused all the same.
-    let other = connect(&master.url()).await?;
-    let refused = RedisLease::new(other, "lease", long(2)).with_replicas(ONE, WITHIN);
-    fails(
-        refused.renew(&grant, later(now(), 1_000)).await,
-        kind,
-        words,
-    );
-    fails(refused.acquire(now(), None).await, kind, words);
-    // Nothing was written for them: the holder goes on as soon as the replica does.
-    ask::<()>(
-        &replica,
-        &["REPLICAOF", "127.0.0.1", &master.port().to_string()],
-    )?;
-    wait("the replica", || {
-        let role = ask::<String>(&replica, &["INFO", "replication"]).ok()?;
-        role.contains("master_link_status:up").then_some(())
-    });
-    lease.renew(&grant, later(now(), 1_000)).await?;
-    Ok(())
-}
-
-/// A store that was master and is killed, a replica that lacks its last writes, and who notices.
-async fn lost([mut master, replica]: [Server; 2]) -> Outcome {
-    // As whoever watches over them tells where the master is.
-    let port = Arc::new(AtomicU16::new(master.port()));
-    let now_at = Arc::clone(&port);
-    let connection = Reconnecting::new(move || {
-        let url = format!("redis://127.0.0.1:{}/", now_at.load(Ordering::Relaxed));
-        async move { connect(&url).await }
-    });
-    let counter = RedisCounter::new(connection.clone(), "count");
-    counter.create(1).await?;
-    let lease = RedisLease::new(connection.clone(), "lease", long(1));
-    lease.create(Timestamp::MIN).await?;
-    wait("what was created", || {
-        let both = ask::<u32>(&replica, &["EXISTS", "count", "lease"]);
-        (both.ok() == Some(2)).then_some(())
-    });
-    cut_off(&replica)?;
-    let first = counter.reserve(TEN).await?;
-    let held = lease.acquire(now(), None).await?;
-    fail_over(&mut master, &replica)?;
-    port.store(replica.port(), Ordering::Relaxed);
-
-    // The numbers come twice: a source that is new cannot know how far the count was.
-    let new = connect(&replica.url()).await?;
-    let five = 5.try_into()?;
-    let again = RedisCounter::new(new, "count").reserve(five).await?;
-    assert_eq!(again.first(), first.first());
-    // The source that had them notices that the count went back, once it is connected anew.
-    let refused = counter.reserve(TEN).await;
-    assert_eq!(failure(refused), CoordinationFailure::Unavailable);
-    let noticed = counter.reserve(TEN).await;
-    assert_eq!(failure(noticed), CoordinationFailure::CeilingRegressed);
-    // The node is taken for free, too, but nobody gets time that may have been granted.
-    let other = RedisLease::new(connection, "lease", long(1));
-    let refused = other.acquire(now(), None).await;
-    fails(
-        refused,
-        CoordinationFailure::Unavailable,
-        "another server took over, which may lack the last grants; nodes are granted again in ",
-    );
-    let next = wait_for(async || other.acquire(now(), None).await.ok()).await;
-    assert_eq!((next.node(), next.epoch()), (held.node(), held.epoch()));
-    assert!(!overlap(&held, &next), "{held}, {next}");
-    // The first holder is told at its next renewal.
-    let renewed = other.renew(&held, later(held.floor(), 10)).await;
-    assert_eq!(failure(renewed), CoordinationFailure::Fenced);
-    // It is master now, as others are.
-    other.renew(&next, now()).await?;
-    other.release(&next, None).await?;
-    let again = other.acquire(now(), None).await?;
-    assert_eq!(again.epoch(), next.epoch() + 1);
-    Ok(())
-}
-
-fn overlap(one: &Grant, other: &Grant) -> bool {
-    one.node() == other.node() && one.floor() < other.ceiling() && other.floor() < one.ceiling()
-}
-
-/// The same with a replica that has to confirm.
-async fn kept([mut master, replica]: [Server; 2]) -> Outcome {
-    let before = connect(&master.url()).await?;
-    let counter = RedisCounter::new(before.clone(), "count").with_replicas(ONE, AT_LAST);
-    counter.create(1).await?;
-    let lease = RedisLease::new(before, "lease", long(2)).with_replicas(ONE, AT_LAST);
-    lease.create(Timestamp::MIN).await?;
-    let first = counter.reserve(TEN).await?;
-    let held = lease.acquire(now(), None).await?;
-    cut_off(&replica)?;
-    let counter = counter.with_replicas(ONE, WITHIN);
-    let refused = counter.reserve(TEN).await;
-    assert_eq!(failure(refused), CoordinationFailure::Unavailable);
-    let lease = lease.with_replicas(ONE, WITHIN);
-    let refused = lease.acquire(now(), None).await;
-    assert_eq!(failure(refused), CoordinationFailure::Unavailable);
-    fail_over(&mut master, &replica)?;
-
-    let after = connect(&replica.url()).await?;
-    let again = RedisCounter::new(after.clone(), "count")
-        .reserve(TEN)
-        .await?;
-    assert_eq!(again.first(), first.first().map(|first| first + 10));
-    let other = RedisLease::new(after.clone(), "lease", long(2));
-    let next = wait_for(async || other.acquire(held.floor(), None).await.ok()).await;
-    assert!(!overlap(&held, &next), "{held}, {next}");
-    let renewed = other.renew(&held, later(held.floor(), 10)).await?;
-    assert_eq!(renewed.epoch(), held.epoch());
-    Ok(())
 }
