@@ -106,11 +106,65 @@ them ([`FlushPlan::defers`](ordid_sql::FlushPlan::defers)), all that can be defe
     (sharded) => {
         concat!(
             $crate::documentation!(sharded_parts),
-            "\n\nThere is no two-phase commit. PostgreSQL has it switched off (`max_prepared_transactions` is 0) \
-             and SQLite not at all; where it is on, a program that dies between the two phases leaves locks that \
-             nobody takes away. What must be written together belongs to one shard: route it by one key.\n\n",
+            "\n\nWhat must be written together belongs to one shard: route it by one key. Where that cannot be, there is \
+             [`two_phase_commit`](Self::two_phase_commit) on PostgreSQL, which has its price.\n\n",
             $crate::documentation!(sharded_parents),
         )
+    };
+    (two_phase_commit) => {
+        "\
+Commits the rows of all shards together: either all of them are written, once, or none. All shards have to be PostgreSQL
+with `max_prepared_transactions` above 0, and the table `ordid_flushes`. The name, of at most 16 letters, digits, `_` or
+`-`, is that of this set of databases: programs that flush to the same databases in the same order give the same name, and
+no others do.
+
+# What it promises
+
+- `Ok`: all rows of all shards are committed. An error that is neither
+  [`is_commit_unknown`](crate::FlushError::is_commit_unknown) nor a vanished transaction that it names: nothing is
+  written on any shard, and nothing will be.
+- If the flush is decided and a shard cannot be reached, the error [`is_prepared`](crate::FlushError::is_prepared). If
+  the answer to the COMMIT that decides was lost, it `is_commit_unknown`. Either way flush again, or let
+  `recover_prepared` end it.
+- If the program dies, its prepared transactions stay in the databases until they are recovered. What is
+  recovered is what was decided. No file is needed, and any program that reaches the databases can do it.
+- It is atomic, not isolated: whoever reads while the shards commit may find the rows of one and not yet those of another.
+
+# What it costs
+
+- A prepared transaction holds its locks and keeps `VACUUM` from removing rows, also while its program is gone. So run
+  `recover_prepared` when a program starts and every few minutes, and keep an eye on `prepared_orphans`. Run
+  it more often than `remove_old_markers` counts: once its marker rows are removed, after a day, only a person can tell
+  what was decided.
+- The first shard with rows is written after all others are prepared. So the flush takes about twice as long, and each
+  other shard writes to its log twice.
+- Two flushes that wait for each other on different shards are not seen by any database as a deadlock. So a statement
+  waits for a lock for 10 s at most, unless `lock_timeout` is set, and is tried again.
+- Rows of one shard alone are committed as without it.
+
+It does not go with `in_chunks` and `without_record`, nor with connections inside a test's transaction.
+"
+    };
+    (prepared_orphans) => {
+        "\
+Lists the transactions that flushes with [`two_phase_commit`](crate::ShardedUnitOfWork::two_phase_commit) under this name
+have prepared and not ended, in the order of the databases, which are those of the flushes in the same order. A flush that
+is under way has some, too: look at their age.
+"
+    };
+    (recover_prepared) => {
+        "\
+Ends the prepared transactions of flushes with [`two_phase_commit`](crate::ShardedUnitOfWork::two_phase_commit) under this
+name that began so long ago: commits those of flushes that are committed, and rolls back the others. The databases are those
+of the flushes, in the same order.
+
+Run it when a program starts, and every few minutes. Several programs may do so at once, also while others flush: of a
+flush that has not decided yet it sees to it that it never will, so that its flush fails and writes nothing. So let
+`older_than` be longer than a flush takes, a minute for example.
+
+A transaction that is more than a day old and whose marker rows may have been removed is left alone, as nobody knows what
+was decided: [`Recovered::left`](ordid_sql::Recovered::left).
+"
     };
     (sharded_parts) => {
         "\

@@ -9,9 +9,10 @@ mod protected;
 mod read;
 mod staged;
 mod stale;
+pub(crate) mod two_phase;
 mod upsert;
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use self::{
     bound::{bind, send},
@@ -23,6 +24,7 @@ use self::{
     read::{Read, read, reads},
     staged::{Staged, Staging, clear, takes_bulk},
     stale::found_version,
+    two_phase::{check_server, prepare},
     upsert::upsert,
 };
 pub(crate) use self::{
@@ -41,6 +43,7 @@ use crate::{
         StatementKind, TransactionScope,
     },
     text::{Sees, Statements, Writer},
+    two_phase::{Part, Stage},
 };
 
 type Run<C> = FlushRun<<C as FlushConnection>::Error>;
@@ -80,6 +83,13 @@ impl<B: RowBinder> Work<B> {
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
         async move {
+            if wanted == TransactionScope::Transaction {
+                if let Some(part) = &self.part {
+                    let (coordinator, decides) = (Arc::clone(&part.coordinator), part.decides());
+                    return self.flush_part(&mut source, &coordinator, decides).await;
+                }
+                self.end_leftovers(&mut source).await?;
+            }
             let span = Span::new(self.rows.tables().len(), self.rows.len());
             let flush = self.flush_in_span(&mut source, wanted, &span);
             let flushed = span.around(flush).await;
@@ -99,7 +109,13 @@ impl<B: RowBinder> Work<B> {
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
-        let engine = self.engine_for(source.engine())?;
+        let mut engine = self.engine_for(source.engine())?;
+        let prepares = self.part.as_ref().is_some_and(|part| !part.decides());
+        if prepares {
+            self.end_leftovers(source).await?;
+            // PostgreSQL prepares no transaction that has used one.
+            engine.temporary_tables = false;
+        }
         let plan = self.rows.plan(&engine)?;
         if engine.splits_by_key {
             let rising = self.rows.tables().into_iter();
@@ -141,8 +157,10 @@ impl<B: RowBinder> Work<B> {
         let mut link = Link::default();
         let flushed = self.flush_once(source, transaction, writer, deadline, &mut link, span);
         let flushed = flushed.await?;
-        if wanted == TransactionScope::Transaction {
-            self.clear();
+        match &mut self.part {
+            Some(part) if prepares => part.stage = Stage::Prepared(flushed.clone()),
+            _ if wanted == TransactionScope::Transaction => self.clear(),
+            _ => {}
         }
         Ok(flushed)
     }
@@ -194,6 +212,12 @@ impl<B: RowBinder> Work<B> {
             }
         }
         link.scope = Some(scope);
+        if self.part.is_some() && scope == TransactionScope::Savepoint {
+            return Err(FlushError::state(
+                "the transaction of a test is open on this connection",
+                "leave `two_phase_commit` out, or test over connections without one",
+            ));
+        }
         let mut run = match scope {
             TransactionScope::Transaction => {
                 let run = self.begun::<S::Connection>(plan, attempt.as_ref(), chunk);
@@ -242,8 +266,17 @@ impl<B: RowBinder> Work<B> {
                         };
                         let is_spoilt = match step {
                             Step::Probe => {
-                                probe(&self.rows, self.protected, connection, writer, &mut run)
-                                    .await
+                                let gid = self.part.as_ref().and_then(Part::gid);
+                                let gid = gid.as_deref();
+                                probe(
+                                    &self.rows,
+                                    self.protected,
+                                    connection,
+                                    writer,
+                                    gid,
+                                    &mut run,
+                                )
+                                .await
                             }
                             _ => {
                                 self.attempt(connection, scope, writer, deadline, &mut run)
@@ -277,7 +310,7 @@ impl<B: RowBinder> Work<B> {
 
     /// Returns whether a flush writes a marker row if it begins its transaction itself.
     fn marks(&self, writer: Writer<'_>, plan: &Plan, wanted: TransactionScope) -> Marks {
-        match self.markers {
+        match self.markers_of() {
             _ if wanted == TransactionScope::Savepoint => Marks::No,
             Markers::None => Marks::No,
             Markers::All => Marks::Yes,
@@ -305,7 +338,7 @@ impl<B: RowBinder> Work<B> {
         }
         let markers = match chunk {
             Some(_) => Markers::All,
-            None => self.markers,
+            None => self.markers_of(),
         };
         let run = FlushRun::new(plan, self.retry, markers, self.unresolved.as_ref());
         let run = match attempt {
@@ -314,7 +347,10 @@ impl<B: RowBinder> Work<B> {
         };
         match chunk {
             Some(chunk) => run.of_chunk(chunk.marker, chunk.before, chunk.total),
-            None => run,
+            None => match &self.part {
+                Some(part) => run.of_part(part.marker(), part.fence(), !part.decides()),
+                None => run,
+            },
         }
     }
 
@@ -366,7 +402,7 @@ impl<B: RowBinder> Work<B> {
             }
         };
         if let (Some(open), Some(sql)) = (&mut transaction, writer.engine.bounds_waits)
-            && run.is_unresolved()
+            && (run.is_unresolved() || self.part.is_some())
         {
             let values = no_values(&self.rows);
             if let Err(failed) = open.execute(&Statement::query(sql), values).await {
@@ -374,6 +410,14 @@ impl<B: RowBinder> Work<B> {
                 run.failed(FlushError::begin(failed.error), None);
             }
         }
+        let gid = self.part.as_ref().and_then(Part::gid);
+        if let (Some(open), Some(_)) = (&mut transaction, &gid)
+            && !matches!(run.step(), Step::Rollback)
+            && let Err(error) = check_server::<C>(open, no_values(&self.rows)).await
+        {
+            run.failed(error, None);
+        }
+        let mut is_spoilt = false;
         let mut statements = statements_of(&self.rows, writer);
         let mut staging = Staging::default();
         let mut bound = None;
@@ -392,7 +436,17 @@ impl<B: RowBinder> Work<B> {
             match (run.step(), &mut transaction) {
                 (Step::Record, Some(open)) => {
                     let marker = writer.marker(StatementKind::Insert);
-                    let written = open.execute(&marker, B::of_marker(run.id())).await;
+                    let mut written = open.execute(&marker, B::of_marker(run.id())).await;
+                    let mut is_fenced = false;
+                    if let (Ok(_), Some(fence)) = (&written, run.fence()) {
+                        written = open.execute(&marker, B::of_marker(fence)).await;
+                        is_fenced =
+                            matches!(&written, Err(it) if it.error.failure == Failure::Duplicate);
+                    }
+                    if is_fenced {
+                        run.failed(FlushError::recovered(), None);
+                        continue;
+                    }
                     let marked_for = run.marked_for();
                     let failed = |failed: crate::spi::StatementFailure<_>| {
                         FlushError::record(C::ADAPTER, writer.engine, failed.error)
@@ -496,6 +550,14 @@ impl<B: RowBinder> Work<B> {
                 (Step::Commit, open) => match open.take() {
                     Some(open) => {
                         run.commits(&mut self.unresolved);
+                        if let (Some(gid), Some(part)) = (&gid, &mut self.part) {
+                            part.stage = Stage::Sent;
+                            let rows = &self.rows;
+                            let prepared = prepare(open, gid, || no_values(rows)).await;
+                            is_spoilt = prepared.1;
+                            run.committed(prepared.0, &mut self.unresolved);
+                            continue;
+                        }
                         let committed = open.commit().await.map_err(|error| match run.is_own() {
                             true => FlushError::commit(error),
                             false => FlushError::release(error),
@@ -520,9 +582,9 @@ impl<B: RowBinder> Work<B> {
                         true => run.not_rolled_back(),
                         false => run.succeeded(),
                     }
-                    return is_open;
+                    return is_open || is_spoilt;
                 }
-                _ => return false,
+                _ => return is_spoilt,
             }
         }
     }

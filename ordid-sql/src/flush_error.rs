@@ -4,6 +4,7 @@ use std::{error::Error as StdError, ops::Range, time::Duration};
 
 use crate::{
     Action, Chunk, EngineProfile, Failure, Flushed, Table, classify::Names, flush_run::MarkedFor,
+    two_phase::Decision,
 };
 use ordid_core::Error;
 
@@ -79,8 +80,20 @@ enum Kind<D> {
     Release,
     Probe,
     Timeout(Duration),
-    /// What became of each shard, of which one failed at least.
-    Shards(Vec<Result<Flushed, FlushError<D>>>),
+    /// The transaction could not be prepared.
+    Prepare,
+    /// The part of a shard was rolled back, as the flush was not committed.
+    RolledBack,
+    /// The part of a shard is prepared, and nobody knows whether the flush is committed.
+    Undecided,
+    /// The flush is committed, and the part of a shard is prepared under this id.
+    Unfinished(String),
+    /// The flush is committed, and somebody has rolled back what the shard had prepared under this id.
+    Vanished(String),
+    /// Somebody has rolled back what the other shards had prepared.
+    Recovered,
+    /// What became of each shard, of which one failed at least, and of the whole if that is all or nothing.
+    Shards(Vec<Result<Flushed, FlushError<D>>>, Option<Decision>),
 }
 
 /// The version that a row was read with, if it is known which row, and the one that it has.
@@ -119,6 +132,8 @@ pub(crate) enum Rest {
     Open,
     /// The user's transaction has ended, and with it the savepoint.
     Over,
+    /// A prepared transaction may be left.
+    Prepared,
 }
 
 /// What stands in the way, and what to do about it.
@@ -402,7 +417,61 @@ impl<D> FlushError<D> {
 
     /// What became of each shard, of which one failed at least.
     pub fn of_shards(outcomes: Vec<Result<Flushed, Self>>) -> Self {
-        Self::new(Kind::Shards(outcomes), Source::None)
+        Self::new(Kind::Shards(outcomes, None), Source::None)
+    }
+
+    /// What became of each shard of a two-phase commit, of which one failed at least.
+    pub(crate) fn of_two_phase(outcomes: Vec<Result<Flushed, Self>>, decision: Decision) -> Self {
+        let is_unknown = failed(&outcomes).any(|(_, error)| error.is_commit_unknown());
+        let mut error = Self::new(Kind::Shards(outcomes, Some(decision)), Source::None);
+        error.0.is_unknown = is_unknown;
+        error
+    }
+
+    /// The transaction could not be prepared.
+    pub(crate) fn prepare(source: DriverError<D>) -> Self {
+        Self::new(Kind::Prepare, Source::Driver(source))
+    }
+
+    /// The flush was not committed because of another shard.
+    pub(crate) fn rolled_back() -> Self {
+        Self::new(Kind::RolledBack, Source::None)
+    }
+
+    /// The transaction is prepared, and nobody knows whether the flush is committed.
+    pub(crate) fn undecided() -> Self {
+        Self::new(Kind::Undecided, Source::None).into_unknown()
+    }
+
+    /// The flush is committed, and somebody has rolled back what was prepared.
+    pub(crate) fn prepared_vanished(gid: &str) -> Self {
+        Self::new(Kind::Vanished(gid.to_owned()), Source::None)
+    }
+
+    /// Somebody has rolled back what the other shards had prepared, so that the flush cannot be committed.
+    pub(crate) fn recovered() -> Self {
+        Self::new(Kind::Recovered, Source::None)
+    }
+
+    /// This is why what is prepared could not be committed, although the flush is decided.
+    #[must_use]
+    pub(crate) fn into_unfinished(mut self, gid: &str) -> Self {
+        self.0.kind = Kind::Unfinished(gid.to_owned());
+        self.into_unknown()
+    }
+
+    /// What may be prepared will not be committed, as the flush is not.
+    #[must_use]
+    pub(crate) fn into_not_prepared(mut self) -> Self {
+        self.0.is_unknown = false;
+        self
+    }
+
+    /// A prepared transaction is left, which will not be committed.
+    #[must_use]
+    pub(crate) fn with_prepared_left(mut self) -> Self {
+        self.0.rest = Rest::Prepared;
+        self
     }
 
     /// The flush ended, and nothing has said why.
@@ -490,12 +559,14 @@ impl<D> FlushError<D> {
             (Source::Driver(source), _) => source.failure,
             (_, Kind::Connect) => Failure::Lost,
             // All of them have to succeed another time.
-            (_, Kind::Shards(outcomes)) => {
-                let failures = || failed(outcomes).map(|(_, error)| error.failure());
+            (_, Kind::Shards(outcomes, _)) => {
+                let failures = || causes(outcomes).map(|(_, error)| error.failure());
                 let refused = |it: &Failure| matches!(it, Failure::Refused | Failure::Duplicate);
                 let found = failures().find(refused).or_else(|| failures().next());
                 found.unwrap_or(Failure::Refused)
             }
+            // By itself it would succeed another time.
+            (_, Kind::RolledBack | Kind::Recovered) => Failure::Transient,
             _ => Failure::Refused,
         }
     }
@@ -520,6 +591,7 @@ impl<D> FlushError<D> {
                 | Kind::Statement
                 | Kind::Count { .. }
                 | Kind::TooLarge { .. }
+                | Kind::Prepare
                 | Kind::Commit
         );
         sent && self.failure() != Failure::Lost
@@ -615,6 +687,17 @@ impl<D> FlushError<D> {
     /// connection, or with the savepoint. That question belongs to your own COMMIT after it.
     pub fn is_commit_unknown(&self) -> bool {
         self.0.is_unknown
+    }
+
+    /// Returns whether a flush with `two_phase_commit` is committed, and the rows of some shards are prepared and not yet
+    /// committed there, as their databases could not be reached. [`shards`](Self::shards) says which ones. Nothing can
+    /// roll them back but a person. Flushing again commits them, and so does `recover_prepared` by any program.
+    pub fn is_prepared(&self) -> bool {
+        match &self.0.kind {
+            Kind::Unfinished(_) => true,
+            Kind::Shards(outcomes, _) => failed(outcomes).any(|(_, error)| error.is_prepared()),
+            _ => false,
+        }
     }
 
     /// Returns whether the database has no table `ordid_flushes`; nothing was written. Updates, upserts, deletes, chunks and
@@ -783,7 +866,7 @@ impl<D> FlushError<D> {
     /// [is transient](Self::is_transient) if no shard refused its rows.
     pub fn shards(&self) -> Option<&[Result<Flushed, Self>]> {
         match &self.0.kind {
-            Kind::Shards(outcomes) => Some(outcomes),
+            Kind::Shards(outcomes, _) => Some(outcomes),
             _ => None,
         }
     }
@@ -804,6 +887,15 @@ fn failed<D>(
         .filter_map(|(shard, error)| Some((shard, error?)))
 }
 
+/// The shards that failed by themselves, or all that failed, if there are none.
+fn causes<D>(
+    outcomes: &[Result<Flushed, FlushError<D>>],
+) -> impl Iterator<Item = (usize, &FlushError<D>)> {
+    let is_cause = |error: &FlushError<D>| !matches!(error.0.kind, Kind::RolledBack);
+    let has_some = failed(outcomes).any(|(_, error)| is_cause(error));
+    failed(outcomes).filter(move |(_, error)| !has_some || is_cause(error))
+}
+
 impl<D> From<Error> for FlushError<D> {
     fn from(error: Error) -> Self {
         let kind = match error.is_journal() {
@@ -822,8 +914,8 @@ impl<D: StdError + 'static> StdError for FlushError<D> {
             (Source::Driver(source), Kind::Other) => source.error.source(),
             (Source::Driver(source), _) => Some(&source.error),
             (Source::Boxed(error), _) => Some(error.as_ref()),
-            (Source::None, Kind::Shards(outcomes)) => {
-                failed(outcomes).next().map(|(_, error)| error as _)
+            (Source::None, Kind::Shards(outcomes, _)) => {
+                causes(outcomes).next().map(|(_, error)| error as _)
             }
             (Source::None, _) => None,
         }

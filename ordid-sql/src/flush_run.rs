@@ -78,6 +78,10 @@ pub struct FlushRun<D> {
     asks: bool,
     /// Why a flush that only inserts writes a marker row by itself.
     marked_for: Option<MarkedFor>,
+    /// The key of the second marker row, which only one transaction of a two-phase commit can insert.
+    fence: Option<Uuid>,
+    /// Whether it prepares its transaction instead of committing it.
+    prepares: bool,
     /// Which rows of a chunk were there when an upsert of it failed the last time.
     found: Option<(Chunk, Vec<bool>)>,
 }
@@ -91,6 +95,8 @@ pub(crate) enum MarkedFor {
     SharedKeys(&'static str),
     /// The rows are a chunk of the unit of work, of any table.
     Chunk,
+    /// The rows are those of one shard in a two-phase commit, of any table.
+    TwoPhase,
 }
 
 /// Why a flush wrote nothing, or perhaps nothing.
@@ -152,6 +158,8 @@ impl<D> FlushRun<D> {
             is_found: false,
             asks: false,
             marked_for: None,
+            fence: None,
+            prepares: false,
             found: None,
         }
     }
@@ -240,6 +248,30 @@ impl<D> FlushRun<D> {
         self.marked_for = Some(MarkedFor::Chunk);
         self.tally.goes_on(before, total);
         self
+    }
+
+    /// Takes the keys of the marker rows of a part in a two-phase commit, unless this run resumes an unresolved commit,
+    /// which has the same.
+    #[must_use]
+    pub(crate) fn of_part(mut self, id: Uuid, fence: Option<Uuid>, prepares: bool) -> Self {
+        if !self.flush.is_unresolved() {
+            self.id = id;
+        }
+        self.fence = fence;
+        self.prepares = prepares;
+        self.marked_for = Some(MarkedFor::TwoPhase);
+        self
+    }
+
+    /// Returns the key of the marker row that comes after the first one, if there is one.
+    pub(crate) const fn fence(&self) -> Option<Uuid> {
+        self.fence
+    }
+
+    /// Says that somebody else has inserted the [fence](Self::fence), and the first marker row is not there.
+    pub(crate) fn is_fenced(&mut self) {
+        self.flush.can_never_commit();
+        self.error = Some((FlushError::recovered(), None));
     }
 
     /// Does the same as [`Flush::with_reading`] for the flush of this run.
@@ -614,7 +646,9 @@ impl<D> FlushRun<D> {
                         .map(|unresolved| unresolved.flushed)
                         .unwrap_or_default()
                 };
-                observe::committed(&flushed);
+                if !self.prepares {
+                    observe::committed(&flushed);
+                }
                 return Ok(flushed);
             }
             Outcome::Committed => return Ok(self.tally.flushed()),

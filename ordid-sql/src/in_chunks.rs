@@ -326,7 +326,7 @@ impl ChunkedFlush {
 /// Returns the key of the marker row of a chunk: the key of the unit of work, with its number added to the random bits.
 ///
 /// Two units of work have the same one only if their random bits are as close as they have chunks.
-fn marker_of(unit: Uuid, number: u64) -> Uuid {
+pub(crate) fn marker_of(unit: Uuid, number: u64) -> Uuid {
     const RANDOM: u128 = (1 << 62) - 1;
     let bits = unit.as_u128();
     let random = (bits & RANDOM).wrapping_add(u128::from(number)) & RANDOM;

@@ -77,6 +77,7 @@ mod table;
 #[cfg(any(feature = "followers", feature = "partitions"))]
 pub mod table_driver;
 mod text;
+mod two_phase;
 mod upsert;
 mod words;
 mod work;
@@ -105,6 +106,10 @@ pub use sharded::{ShardFlush, Sharded, WrapsWork};
 pub use sharding::Sharding;
 pub use splits::Splits;
 pub use table::{ColumnSet, Table};
+pub use two_phase::TwoPhase;
+pub use two_phase::recover::{OrphanDecision, PreparedOrphan, Recovered};
+#[doc(hidden)]
+pub use two_phase::recover::{prepared_orphans, recover_prepared};
 pub(crate) use upsert::Upsert;
 pub use upsert::{OnConflict, Upserted};
 pub use words::StatementDialect;

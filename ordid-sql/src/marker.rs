@@ -14,10 +14,10 @@ use ordid_core::{
 };
 
 use crate::{
-    FlushError,
+    DriverError, FlushError,
     spi::{
         Begin, Changed, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder,
-        TransactionScope,
+        StatementKind, TransactionScope,
     },
     text::Writer,
 };
@@ -78,6 +78,16 @@ pub fn remove_old_markers<S: ConnectionSource>(
 }
 
 type Binder<S> = <<S as ConnectionSource>::Connection as FlushConnection>::Binder;
+
+/// Returns whether a marker row with this key is committed.
+pub(crate) async fn exists<T: FlushTransaction>(
+    open: &mut T,
+    writer: Writer<'_>,
+    id: Uuid,
+) -> Result<bool, DriverError<T::Error>> {
+    let marker = writer.marker(StatementKind::Exists);
+    open.exists(&marker, T::Binder::of_marker(id)).await
+}
 
 /// Returns the lowest key of a marker row that is kept. The program that made the key read its own clock.
 fn first_kept(now: Timestamp) -> Uuid {

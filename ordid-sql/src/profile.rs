@@ -9,7 +9,7 @@ use ordid_core::storage::{
 };
 
 use crate::{
-    MAX_ROWS, Splits, StatementDialect, catalog,
+    MAX_ROWS, Splits, StatementDialect, TwoPhase, catalog,
     classify::{self, Classify},
     text::TableNames,
 };
@@ -95,6 +95,8 @@ pub struct EngineProfile {
     pub splits_by_key: bool,
     /// How the engine is told where such ranges begin.
     pub splits: Splits,
+    /// How transactions are prepared for a two-phase commit over several databases.
+    pub two_phase: TwoPhase,
     /// The words of the engine's dialect.
     pub(crate) words: Words,
     /// What the engine's errors mean.
@@ -208,6 +210,7 @@ impl EngineProfile {
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::FromValues,
         bounds_waits: Some(catalog::POSTGRES_BOUNDS_WAITS),
+        two_phase: TwoPhase::PrepareTransaction,
         ..Self::of::<Postgres>(classify::postgres::classify)
     }
     .with_words(["", ""], Some(catalog::postgres))
@@ -229,6 +232,7 @@ impl EngineProfile {
     /// flush tries again.
     pub const AURORA_DSQL: Self = Self {
         name: "Aurora DSQL",
+        two_phase: TwoPhase::None,
         splits_by_key: true,
         max_transaction_rows: Some(3_000),
         max_transaction_bytes: Some(10 << 20),
@@ -245,6 +249,7 @@ impl EngineProfile {
     /// that rise put all inserts on one range, unless their index is `USING HASH`.
     pub const COCKROACHDB: Self = Self {
         name: "CockroachDB",
+        two_phase: TwoPhase::None,
         splits_by_key: true,
         splits: Splits::AlterTable,
         bulk: false,
@@ -258,6 +263,7 @@ impl EngineProfile {
     pub const YUGABYTEDB: Self = Self {
         name: "YugabyteDB",
         splits: Splits::CreateTable,
+        two_phase: TwoPhase::None,
         bulk: false,
         temporary_tables: false,
         ..Self::POSTGRES
@@ -267,6 +273,7 @@ impl EngineProfile {
     /// `(tenant, id)`. Rows go by `COPY`; no statement reads a temporary table beside a distributed one.
     pub const CITUS: Self = Self {
         name: "Citus",
+        two_phase: TwoPhase::None,
         temporary_tables: false,
         ..Self::POSTGRES
     };
@@ -416,6 +423,7 @@ impl EngineProfile {
             local_locks: ServerFact::Known(false),
             splits_by_key: false,
             splits: Splits::ByItself,
+            two_phase: TwoPhase::None,
             words: Words {
                 dialect: D::NAME,
                 quote: <D as Dialect>::quote,

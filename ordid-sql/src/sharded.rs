@@ -1,5 +1,7 @@
 //! One unit of work over several databases.
 
+mod two_phase;
+
 use std::{
     fmt,
     future::poll_fn,
@@ -16,7 +18,7 @@ use ordid_core::{
 
 use crate::{
     ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, Generators, Markers, OnConflict,
-    Progress, Retry, Row, Sharding, Work, spi::RowBinder, work::Register,
+    Progress, Retry, Row, Sharding, Work, spi::RowBinder, two_phase::Coordinator, work::Register,
 };
 
 /// A library's unit of work, which wraps a [`Work`].
@@ -38,6 +40,10 @@ pub struct Sharded<W> {
     shards: Vec<W>,
     generators: Generators,
     watch: Option<Arc<Mutex<Watch>>>,
+    /// The name under which all shards are committed together, if they are.
+    two_phase: Option<String>,
+    /// The last such flush, if it has not ended.
+    coordinator: Option<Arc<Coordinator>>,
 }
 
 /// How far the flushes of all shards are.
@@ -73,6 +79,8 @@ impl<W: WrapsWork> Sharded<W> {
             shards: (0..sharding.shards()).map(|_| W::default()).collect(),
             generators: Generators::new(),
             watch: None,
+            two_phase: None,
+            coordinator: None,
             sharding,
         }
     }
@@ -292,6 +300,7 @@ impl<W: WrapsWork> Sharded<W> {
 
     /// Forgets all entities of all shards.
     pub fn clear(&mut self) {
+        self.coordinator = None;
         self.each(Work::clear);
     }
 
@@ -335,9 +344,10 @@ impl<W: WrapsWork> Sharded<W> {
     ) -> Result<Vec<Flushed>, FlushError<D>> {
         self.sharding.check_databases(engines.len())?;
         let mut rows = Vec::with_capacity(self.shards.len());
-        for (work, engine) in self.shards.iter_mut().zip(engines) {
-            rows.push((0, work.work_mut().planned_rows(engine)?));
+        for (work, engine) in self.shards.iter_mut().zip(&engines) {
+            rows.push((0, work.work_mut().planned_rows(*engine)?));
         }
+        let coordinator = self.begin_two_phase(&engines)?;
         if let Some(watch) = &self.watch {
             Watch::of(watch).rows = rows;
         }
@@ -348,7 +358,14 @@ impl<W: WrapsWork> Sharded<W> {
                 false => flush(work, shard),
             }
         });
-        let outcomes = join_all(flushes.collect()).await;
+        let version = || coordinator.as_ref().map_or(0, |it| it.version());
+        let outcomes = join_all(flushes.collect(), version).await;
+        if let Some(coordinator) = &coordinator
+            && outcomes.iter().any(Result::is_err)
+        {
+            let decision = coordinator.decision();
+            return Err(FlushError::of_two_phase(outcomes, decision));
+        }
         if outcomes.iter().any(Result::is_err) {
             return Err(FlushError::of_shards(outcomes));
         }
@@ -360,22 +377,31 @@ impl<W: WrapsWork> Sharded<W> {
 ///
 /// It polls all that are not done whenever one is woken: shards are few. futures-util has the same, and costs every user
 /// of a unit of work 2 s of a clean build (`cargo xtask bench compile`).
-async fn join_all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
+///
+/// While `version` changes, one of them may go on because of another, so that all are polled again: also where calls
+/// block, and a poll is all there is.
+async fn join_all<T>(
+    mut futures: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>,
+    version: impl Fn() -> u64,
+) -> Vec<T> {
     let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     poll_fn(|context| {
-        let mut is_done = true;
-        for (future, output) in futures.iter_mut().zip(&mut outputs) {
-            if output.is_none() {
-                match future.as_mut().poll(context) {
-                    Poll::Ready(value) => *output = Some(value),
-                    Poll::Pending => is_done = false,
+        loop {
+            let (before, mut is_done) = (version(), true);
+            for (future, output) in futures.iter_mut().zip(&mut outputs) {
+                if output.is_none() {
+                    match future.as_mut().poll(context) {
+                        Poll::Ready(value) => *output = Some(value),
+                        Poll::Pending => is_done = false,
+                    }
                 }
             }
-        }
-        if is_done {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
+            if is_done {
+                return Poll::Ready(());
+            }
+            if version() == before {
+                return Poll::Pending;
+            }
         }
     })
     .await;
@@ -419,7 +445,7 @@ mod tests {
 
     #[test]
     fn all_shards_advance_at_every_poll_and_their_outcomes_keep_their_order() {
-        let mut joined = pin!(join_all(vec![after(2), after(0), after(3)]));
+        let mut joined = pin!(join_all(vec![after(2), after(0), after(3)], || 0));
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..3 {
             assert!(joined.as_mut().poll(&mut context).is_pending());
@@ -432,7 +458,7 @@ mod tests {
 
     #[test]
     fn no_shards_have_no_outcomes() {
-        let joined = pin!(join_all::<usize>(Vec::new()));
+        let joined = pin!(join_all::<usize>(Vec::new(), || 0));
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(joined.poll(&mut context), Poll::Ready(Vec::new()));
     }

@@ -15,6 +15,7 @@ use crate::{
     in_chunks::{ChunkedFlush, PlanChunk},
     spi::{RowBinder, TransactionScope},
     text::Writer,
+    two_phase::Part,
 };
 
 /// What every library's unit of work keeps: rows, generators, settings, and what an earlier flush left
@@ -37,6 +38,10 @@ pub struct Work<B: RowSink> {
     pub(crate) limits: Option<ChunkLimits>,
     /// How far it is.
     pub(crate) chunked: Option<ChunkedFlush>,
+    /// The part in a commit over several databases.
+    pub(crate) part: Option<Part>,
+    /// The ids of transactions of this shard that may be prepared, and are to be rolled back.
+    pub(crate) leftovers: Vec<String>,
     /// The tables that are known to be protected.
     pub(crate) protected: &'static ProtectedTables,
 }
@@ -256,6 +261,9 @@ impl<B: RowBinder> Work<B> {
         if let Some(chunked) = &mut self.chunked {
             chunked.has_changed = true;
         }
+        if let Some(part) = &mut self.part {
+            part.has_changed = true;
+        }
     }
 
     /// Refuses rows of which nobody can say whether a COMMIT has written them.
@@ -284,6 +292,7 @@ impl<B: RowBinder> Work<B> {
     pub fn clear(&mut self) {
         self.unresolved = None;
         self.chunked = None;
+        self.part = None;
         self.keeper.released();
         self.rows.clear();
     }
@@ -372,6 +381,8 @@ impl<B: RowSink> Default for Work<B> {
             engine: None,
             limits: None,
             chunked: None,
+            part: None,
+            leftovers: Vec::new(),
             protected: &OF_PROCESS,
         }
     }

@@ -603,6 +603,13 @@ macro_rules! sharded_unit_of_work {
                 self
             }
 
+            #[doc = $crate::documentation!(two_phase_commit)]
+            #[must_use]
+            pub fn two_phase_commit(mut self, name: &str) -> Self {
+                self.0.set_two_phase(name);
+                self
+            }
+
             /// Calls a function for each chunk of rows that a database has accepted, for example to show a progress
             /// bar. The function gets the shard's number, the chunk's table and rows, and the numbers of rows that all
             /// shards have accepted so far and have to send. A shard that is tried again reports its rows again.

@@ -157,6 +157,7 @@ mod sharded;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod stored;
+mod two_phase;
 mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
@@ -177,12 +178,13 @@ pub use ordid_sql::leases::{TicketChoice, TicketForm};
 pub use ordid_sql::mapping::Mapping;
 pub use ordid_sql::{
     Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
-    Upserted,
+    OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
+    Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
 };
 pub use over::Over;
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{SqlxColumn, Stored, StoredAs};
+pub use two_phase::{prepared_orphans, recover_prepared};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
 pub use unit_of_work::UnitOfWork;

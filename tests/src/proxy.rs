@@ -83,8 +83,12 @@ pub struct Traffic {
 
 /// Returns where COMMIT begins in a packet. What comes with it stands before it, and both protocols have
 /// five bytes before the text: PostgreSQL `Q` and the length, MySQL the length, a number and `\x03`.
-fn commit_in(packet: &[u8]) -> Option<usize> {
-    let text = packet.windows(6).position(|word| word == b"COMMIT")?;
+///
+/// Another text may be looked for in its place: see [`Proxy::look_for`].
+fn commit_in(packet: &[u8], text: &str) -> Option<usize> {
+    let text = packet
+        .windows(text.len())
+        .position(|word| word == text.as_bytes())?;
     Some(text.saturating_sub(5))
 }
 
@@ -110,6 +114,14 @@ struct State {
     /// What becomes of connections for which no fault was planned.
     always: Option<Fault>,
     traffic: Vec<Traffic>,
+    /// What is looked for in the place of COMMIT.
+    text: Option<&'static str>,
+}
+
+impl State {
+    fn text(&self) -> &'static str {
+        self.text.unwrap_or("COMMIT")
+    }
 }
 
 impl Shared {
@@ -168,6 +180,16 @@ impl Proxy {
         let mut state = self.shared.state();
         state.always = Some(fault);
         state.faults.clear();
+    }
+
+    /// Plans what becomes of the connections behind those that are planned.
+    pub fn after(&self, fault: Fault) {
+        self.shared.state().always = Some(fault);
+    }
+
+    /// Looks for this text of the client, wherever faults and traffic speak of COMMIT.
+    pub fn look_for(&self, text: &'static str) {
+        self.shared.state().text = Some(text);
     }
 
     /// Lets the bytes through that were held back, and all that will be.
@@ -374,8 +396,9 @@ impl Connection {
                 to.shutdown().await?;
                 return Ok(End::Closed);
             }
+            let text = self.shared.state().text();
             if let Limit::Commit(bytes) = limit
-                && let Some(begin) = commit_in(&buffer[..read])
+                && let Some(begin) = commit_in(&buffer[..read], text)
             {
                 left = begin as u64 + bytes;
             }
@@ -391,11 +414,12 @@ impl Connection {
 
     fn count(&self, direction: Direction, packet: &[u8], passing: u64) {
         let mut state = self.shared.state();
+        let text = state.text();
         let traffic = &mut state.traffic[self.number];
         match direction {
             Direction::Down => traffic.down += passing,
             Direction::Up => {
-                let commit = commit_in(packet);
+                let commit = commit_in(packet, text);
                 if let Some(begin) = commit {
                     traffic.commit = Some((traffic.up + begin as u64, traffic.down));
                     traffic.commits = passing == packet.len() as u64;

@@ -2,12 +2,9 @@
 
 use super::{ProtectedTables, Run, no_values, read::read_committed, statements_of};
 use crate::{
-    DriverError, FlushError, FlushRun, PendingRows, marker,
+    DriverError, FlushError, FlushRun, PendingRows, TwoPhase, marker,
     profile::ServerFact,
-    spi::{
-        Begin, FlushConnection, FlushTransaction, RowBinder, Statement, StatementKind,
-        TransactionScope,
-    },
+    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, Statement, TransactionScope},
     text::Writer,
 };
 
@@ -20,6 +17,7 @@ pub(super) async fn probe<C: FlushConnection>(
     protected: &ProtectedTables,
     connection: &mut C,
     writer: Writer<'_>,
+    gid: Option<&str>,
     run: &mut Run<C>,
 ) -> bool {
     run.probes();
@@ -36,10 +34,11 @@ pub(super) async fn probe<C: FlushConnection>(
             return false;
         }
     };
-    let found = is_there(rows, protected, &mut open, writer, run).await;
+    let found = is_there(rows, protected, &mut open, writer, gid, run).await;
     let mut found = found.map_err(FlushError::probe);
     if let Ok(true) = found
         && run.reads()
+        && gid.is_none()
     {
         run.found();
         // The values that an attempt has read may differ from those that were committed, since several attempts may
@@ -65,14 +64,26 @@ async fn is_there<T: FlushTransaction>(
     protected: &ProtectedTables,
     open: &mut T,
     writer: Writer<'_>,
+    gid: Option<&str>,
     run: &mut FlushRun<T::Error>,
 ) -> std::result::Result<bool, DriverError<T::Error>> {
     if run.is_found() {
         return Ok(true);
     }
     if run.records() {
-        let marker = writer.marker(StatementKind::Exists);
-        if open.exists(&marker, T::Binder::of_marker(run.id())).await? {
+        if marker::exists(open, writer, run.id()).await? {
+            return Ok(true);
+        }
+        if let Some(fence) = run.fence()
+            && marker::exists(open, writer, fence).await?
+        {
+            run.is_fenced();
+            return Ok(false);
+        }
+    }
+    if let Some(gid) = gid {
+        let prepared = Statement::query(TwoPhase::is_prepared(gid));
+        if open.exists(&prepared, no_values(rows)).await? {
             return Ok(true);
         }
     }

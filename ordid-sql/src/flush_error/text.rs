@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::{
     DriverError, FlushError, FoundVersion, Hindrance, Inner, Kind, NoProbe, Place, Rest, Source,
-    Stale, failed,
+    Stale, causes, failed,
 };
-use crate::{Action, classify::mysql, flush_run::MarkedFor};
+use crate::{Action, classify::mysql, flush_run::MarkedFor, two_phase::Decision};
 
 impl<D: fmt::Display> fmt::Display for FlushError<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,7 +18,7 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
                 "chunks that are committed: {chunks} ({rows} rows); flushing again goes on behind them; of the next one: "
             )?;
         }
-        if self.0.is_unknown {
+        if self.0.is_unknown && !kind.tells_unknown() {
             f.write_str(
                 "the answer to COMMIT was lost, so either all rows are written or none is; ",
             )?;
@@ -96,6 +96,10 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
                 "; and the transaction could not be rolled back: if this is your own connection, roll it back or close \
                  it, as a COMMIT there would write a part of the rows",
             )?,
+            Rest::Prepared => f.write_str(
+                "; what it may have prepared could not be rolled back, and holds its locks until the next flush or \
+                 `recover_prepared` rolls it back",
+            )?,
             Rest::Over => f.write_str(
                 "; and your transaction is over, as its savepoint is gone: the server has rolled it back, and would \
                  commit each statement that you send now; begin another transaction, and do all of it again",
@@ -164,16 +168,50 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
                     "the flush took longer than {within:?}, nothing was written"
                 )
             }
-            Self::Shards(outcomes) => {
-                write!(
-                    f,
-                    "{} of {} shards failed, and the rows of the others are written",
-                    failed(outcomes).count(),
-                    outcomes.len()
-                )?;
-                failed(outcomes)
+            Self::Shards(outcomes, decision) => {
+                let (count, shards) = (failed(outcomes).count(), outcomes.len());
+                match decision {
+                    None => write!(
+                        f,
+                        "{count} of {shards} shards failed, and the rows of the others are written"
+                    ),
+                    Some(Decision::Commit) => write!(
+                        f,
+                        "the flush is committed, but not yet on {count} of {shards} shards"
+                    ),
+                    Some(Decision::Unknown) => write!(
+                        f,
+                        "the answer to the COMMIT that decides was lost, so either the rows of all {shards} shards \
+                         will be written or none; flush again over connections that work to find out"
+                    ),
+                    Some(Decision::Abort | Decision::Open) => {
+                        write!(f, "nothing was written on any of {shards} shards")
+                    }
+                }?;
+                causes(outcomes)
                     .try_for_each(|(shard, error)| write!(f, "; shard {shard}: {error}"))
             }
+            Self::Prepare => f.write_str("cannot prepare the transaction, nothing was written"),
+            Self::RolledBack => {
+                f.write_str("rolled back because of another shard, nothing was written")
+            }
+            Self::Undecided => f.write_str(
+                "the rows are prepared, and will be committed or rolled back with those of the other shards",
+            ),
+            Self::Unfinished(gid) => write!(
+                f,
+                "the rows are prepared as {gid}, and the flush is committed: flushing again or `recover_prepared` \
+                 commits them, too"
+            ),
+            Self::Vanished(gid) => write!(
+                f,
+                "the flush is committed on other shards, and somebody has rolled back {gid}, which this shard had \
+                 prepared: flush the rows of this shard again"
+            ),
+            Self::Recovered => f.write_str(
+                "another program has recovered the prepared transactions of this flush and rolled them back, nothing \
+                 was written",
+            ),
             // The place says it, or there is nothing to add to the source.
             Self::Bind
             | Self::Read
@@ -182,6 +220,16 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
             | Self::TooLarge { .. }
             | Self::Other => Ok(()),
         }
+    }
+}
+
+impl<D> Kind<D> {
+    /// Returns whether its own text says that the outcome is unknown.
+    const fn tells_unknown(&self) -> bool {
+        matches!(
+            self,
+            Self::Shards(..) | Self::Undecided | Self::Unfinished(_)
+        )
     }
 }
 
@@ -196,6 +244,7 @@ fn fmt_record(
     let needed_by = match marked_for {
         None => "updates, upserts, deletes and `with_record` need".to_owned(),
         Some(MarkedFor::Chunk) => "each chunk needs".to_owned(),
+        Some(MarkedFor::TwoPhase) => "each shard of a two-phase commit needs".to_owned(),
         Some(MarkedFor::RowsTakenTwice(table) | MarkedFor::SharedKeys(table)) => {
             format!("the rows of {table} need")
         }
@@ -208,7 +257,7 @@ fn fmt_record(
         ),
     }?;
     match marked_for {
-        None | Some(MarkedFor::Chunk) => {}
+        None | Some(MarkedFor::Chunk | MarkedFor::TwoPhase) => {}
         Some(MarkedFor::RowsTakenTwice(_)) => f.write_str(
             ": the database would take them twice after a lost answer to COMMIT, as no unique index has only columns \
              that are sent, or a `BEFORE INSERT` trigger may replace their values",
@@ -224,7 +273,7 @@ fn fmt_record(
              returns: {statement}"
         )?;
     }
-    if marked_for == Some(MarkedFor::Chunk) {
+    if matches!(marked_for, Some(MarkedFor::Chunk | MarkedFor::TwoPhase)) {
         return Ok(());
     }
     if missing.is_some() || marked_for.is_some() {

@@ -152,7 +152,7 @@ impl Recipe for Postgres {
             "listen_addresses=127.0.0.1".to_owned(),
             format!("unix_socket_directories={folder}"),
             "max_connections=100".to_owned(),
-            "max_prepared_transactions=8".to_owned(),
+            "max_prepared_transactions=64".to_owned(),
             "logging_collector=off".to_owned(),
             "log_destination=stderr".to_owned(),
         ] {

@@ -46,6 +46,7 @@ use sqlx::{MySql, Postgres, Sqlite};
 
 fn main() {
     journal::run_if_told();
+    shards::run_if_told();
     run_all(
         &["postgres", "pgbouncer", "mariadb", "mysql"],
         |servers, trials| {

@@ -1,6 +1,7 @@
 //! One unit of work over two databases: of two PostgreSQL servers, and two SQLite files.
 
 mod everywhere;
+mod two_phase;
 
 use std::{
     pin::Pin,
@@ -523,11 +524,14 @@ async fn a_parent_elsewhere_is_refused<DB: Shards>(pools: Pools<DB>) -> Outcome 
     assert_eq!(found, 0);
     Ok(())
 }
+pub use self::two_phase::killed::run_if_told;
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let second = Arc::new(OnceLock::new());
     for (name, test) in tests::<Postgres>() {
         trials.push(on_servers(servers, &second, name, test));
     }
+    two_phase::trials(servers, &second, trials);
     for (name, test) in tests::<Sqlite>() {
         trials.push(in_files(name, test));
     }
@@ -535,6 +539,14 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
 
 /// The second server, once a test asks for it; stopped with the last of them.
 type Second = Arc<OnceLock<Result<Access, String>>>;
+
+/// Returns the address of the second server, which is started if nobody has asked for it yet.
+fn second_url(second: &Second) -> Result<String, String> {
+    let access =
+        second.get_or_init(|| ordid_harness::access("postgres_2").map_err(|it| it.to_string()));
+    let url = access.as_ref().map_err(String::clone)?.url();
+    url.ok_or_else(|| "no address".to_owned())
+}
 
 fn on_servers<F: Future<Output = Outcome>>(
     servers: &Servers,
@@ -557,13 +569,7 @@ fn on_servers<F: Future<Output = Outcome>>(
     let second = Arc::clone(second);
     Trial::test(name, move || {
         run(async || {
-            let access = second
-                .get_or_init(|| ordid_harness::access("postgres_2").map_err(|it| it.to_string()));
-            let second = access
-                .as_ref()
-                .map_err(String::as_str)?
-                .url()
-                .expect("not skipped");
+            let second = second_url(&second)?;
             let (one, clean_one) = Postgres::scratch(&first).await?;
             let (other, clean_other) = Postgres::scratch(&second).await?;
             let outcome = test([one, other]).await;

@@ -1,0 +1,373 @@
+//! Carries out the part of one shard in a two-phase commit: see [`two_phase`](crate::two_phase) for the protocol.
+
+use std::sync::Arc;
+
+use super::{Result, deadline::Deadline, no_values, read::read_committed, reads, statements_of};
+use crate::{
+    DriverError, Failure, FlushError, Flushed, Markers, Work,
+    marker::exists,
+    observe::{self, Span},
+    spi::{
+        Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
+        TransactionScope,
+    },
+    text::Writer,
+    two_phase::{Coordinator, Decision, Stage, TwoPhase},
+};
+
+/// What became of a prepared transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It was ended now.
+    Now,
+    /// There is none with this id, or none any more.
+    Gone,
+}
+
+const ALONE: Begin = Begin {
+    scope: TransactionScope::Transaction,
+    statement: None,
+    defer: None,
+    uses_bulk: false,
+};
+
+impl<B: RowBinder> Work<B> {
+    /// Writes the rows of a shard together with those of others, or not at all.
+    pub(super) async fn flush_part<S>(
+        &mut self,
+        source: &mut S,
+        coordinator: &Arc<Coordinator>,
+        decides: bool,
+    ) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        match decides {
+            true => self.decide(source, coordinator).await,
+            false => self.take_part(source, coordinator).await,
+        }
+    }
+
+    /// Commits the shard that decides, once all others are prepared.
+    async fn decide<S>(
+        &mut self,
+        source: &mut S,
+        coordinator: &Coordinator,
+    ) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        if !coordinator.are_prepared().await {
+            return Err(FlushError::rolled_back());
+        }
+        let flushed = self.flush_watched(source).await;
+        coordinator.decide(match &flushed {
+            Ok(_) => Decision::Commit,
+            Err(error) if error.is_commit_unknown() => Decision::Unknown,
+            // An earlier COMMIT may have been carried out.
+            Err(_) if self.unresolved.is_some() => Decision::Unknown,
+            Err(_) => Decision::Abort,
+        });
+        flushed
+    }
+
+    /// Prepares the rows of a shard, and commits or rolls them back as the decision says.
+    async fn take_part<S>(
+        &mut self,
+        source: &mut S,
+        coordinator: &Coordinator,
+    ) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let is_prepared =
+            |it: &Self| matches!(&it.part, Some(part) if matches!(part.stage, Stage::Prepared(_)));
+        if !is_prepared(self)
+            && let Err(error) = self.flush_watched(source).await
+        {
+            coordinator.decide(Decision::Abort);
+            // No decision will ever commit what is perhaps prepared.
+            let error = error.into_not_prepared();
+            return Err(match self.roll_back_prepared(source).await {
+                Ok(()) => error,
+                Err(_) => error.with_prepared_left(),
+            });
+        }
+        coordinator.is_prepared();
+        source.release();
+        match coordinator.decided().await {
+            Decision::Commit => self.commit_prepared(source).await,
+            Decision::Abort | Decision::Open => Err(match self.roll_back_prepared(source).await {
+                Ok(()) => FlushError::rolled_back(),
+                Err(_) => FlushError::rolled_back().with_prepared_left(),
+            }),
+            Decision::Unknown => Err(FlushError::undecided()),
+        }
+    }
+
+    /// Writes the rows by one transaction, which ends with its COMMIT or its PREPARE.
+    async fn flush_watched<S>(&mut self, source: &mut S) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let span = Span::new(self.rows.tables().len(), self.rows.len());
+        let flush = self.flush_in_span(source, TransactionScope::Transaction, &span);
+        span.around(flush).await
+    }
+
+    /// Commits what is prepared, as the flush is decided.
+    async fn commit_prepared<S>(&mut self, source: &mut S) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let (gid, marker, flushed) = match &self.part {
+            Some(part) => match (&part.stage, part.gid()) {
+                (Stage::Prepared(flushed), Some(gid)) => (gid, part.marker(), flushed.clone()),
+                _ => return Err(FlushError::undecided()),
+            },
+            None => return Err(FlushError::undecided()),
+        };
+        let ended = self.end_prepared(source, &gid, true).await;
+        let committed = match ended {
+            Ok(Ended::Now) => Ok(()),
+            // A recovery may have committed it, or an attempt whose answer was lost.
+            Ok(Ended::Gone) => match self.is_marked(source, marker).await {
+                Ok(true) => Ok(()),
+                Ok(false) => {
+                    self.part = None;
+                    self.unresolved = None;
+                    Err(FlushError::prepared_vanished(&gid))
+                }
+                Err(error) => Err(error.into_unfinished(&gid)),
+            },
+            Err(error) => Err(error.into_unfinished(&gid)),
+        };
+        committed?;
+        self.read_back(source).await;
+        observe::committed(&flushed);
+        self.clear();
+        Ok(flushed)
+    }
+
+    /// Rolls back what may be prepared. What cannot be rolled back now is by the next flush, or by a recovery.
+    async fn roll_back_prepared<S>(&mut self, source: &mut S) -> Result<(), S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        self.part_failed();
+        self.end_leftovers(source).await
+    }
+
+    /// Rolls back what earlier flushes have left, which were not committed.
+    pub(super) async fn end_leftovers<S>(&mut self, source: &mut S) -> Result<(), S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        while let Some(gid) = self.leftovers.last().cloned() {
+            self.end_prepared(source, &gid, false).await?;
+            self.leftovers.pop();
+        }
+        Ok(())
+    }
+
+    /// Ends a prepared transaction, in as many attempts as a flush has.
+    async fn end_prepared<S>(
+        &mut self,
+        source: &mut S,
+        gid: &str,
+        commits: bool,
+    ) -> Result<Ended, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let values = || no_values(&self.rows);
+        let deadline = Deadline::new(self.deadline);
+        let mut was_lost = false;
+        let mut failures = 0;
+        loop {
+            let attempt = end_once(source, gid, commits, was_lost, &values);
+            let error = match deadline.bound(attempt).await {
+                Some(Ok(ended)) => return Ok(ended),
+                Some(Err(error)) => error,
+                None => {
+                    source.discard();
+                    return Err(FlushError::timeout(self.deadline.unwrap_or_default()));
+                }
+            };
+            failures += 1;
+            let is_lost = error.failure() == Failure::Lost;
+            if is_lost {
+                source.discard();
+            }
+            was_lost |= is_lost;
+            let may_again = match error.failure() {
+                Failure::Lost => source.may_reconnect(),
+                Failure::Transient => true,
+                Failure::Refused | Failure::Duplicate => false,
+            };
+            match self.retry.delay(failures) {
+                Some(delay) if may_again && !deadline.is_over() => {
+                    source.release();
+                    source.pause(deadline.shorten(delay)).await;
+                }
+                _ => return Err(error),
+            }
+        }
+    }
+
+    /// Returns whether there is a marker row with this key.
+    async fn is_marked<S>(
+        &mut self,
+        source: &mut S,
+        marker: ordid_core::uuid::Uuid,
+    ) -> Result<bool, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let engine = self.engine_for(source.engine())?;
+        let (connection, _) = source.get(false).await?;
+        let mut open = connection.begin(ALONE).await?;
+        let found = exists(&mut open, Writer::of::<B>(&engine), marker).await;
+        let _ = open.rollback(found.is_err()).await;
+        found.map_err(FlushError::probe)
+    }
+
+    /// Fills the fields that the database has filled. They are committed, also if they cannot be read.
+    async fn read_back<S>(&mut self, source: &mut S)
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let Ok(engine) = self.engine_for(source.engine()) else {
+            return;
+        };
+        let Ok(plan) = self.rows.plan(&engine) else {
+            return;
+        };
+        if !reads(&self.rows, &plan) {
+            return;
+        }
+        let Ok((connection, _)) = source.get(false).await else {
+            return;
+        };
+        let Ok(mut open) = connection.begin(ALONE).await else {
+            return;
+        };
+        let statements = statements_of(&self.rows, Writer::of::<B>(&engine));
+        let read = read_committed(&self.rows, &mut open, &plan, &statements).await;
+        let _ = open.rollback(read.is_err()).await;
+        if let Ok(read) = read {
+            read.fill();
+        }
+    }
+
+    /// Forgets the part of a flush that is not committed and will not be. What may be prepared is a leftover.
+    pub(crate) fn part_failed(&mut self) {
+        if let Some(part) = self.part.take() {
+            self.leftovers.extend(part.prepared_gid());
+            self.unresolved = None;
+        }
+    }
+
+    /// Returns the markers that flushes write: each part of a two-phase commit has some.
+    pub(super) fn markers_of(&self) -> Markers {
+        match self.part {
+            Some(_) => Markers::All,
+            None => self.markers,
+        }
+    }
+}
+
+/// Refuses a server on which no transaction can be prepared, before rows are sent.
+pub(super) async fn check_server<C: FlushConnection>(
+    open: &mut C::Transaction<'_>,
+    values: C::Binder,
+) -> Result<(), C> {
+    let most = open.read(&Statement::query(TwoPhase::MOST), values).await;
+    let most = most.map_err(FlushError::begin)?;
+    match most.first().is_some_and(|it| it.text == "0") {
+        true => Err(FlushError::database(
+            "this PostgreSQL server prepares no transactions, as its `max_prepared_transactions` is 0",
+            "set it to the number of flushes that run at once, and restart the server, or leave `two_phase_commit` out",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Prepares the transaction. The second value says whether the connection must not be used again.
+pub(super) async fn prepare<T: FlushTransaction>(
+    mut open: T,
+    gid: &str,
+    values: impl Fn() -> T::Binder,
+) -> (std::result::Result<(), FlushError<T::Error>>, bool) {
+    let prepare = Statement::query(TwoPhase::prepare(gid));
+    if let Err(failed) = open.execute(&prepare, values()).await {
+        let is_lost = failed.error.failure == Failure::Lost;
+        let is_spoilt = open.rollback(is_lost).await.is_err();
+        return (Err(FlushError::prepare(failed.error)), is_spoilt);
+    }
+    // The library ends a transaction that the server no longer has. So it gets another one, as the server would warn.
+    let begun = open.execute(&Statement::query("BEGIN"), values()).await;
+    let is_spoilt = match begun {
+        Ok(_) => open.commit().await.is_err(),
+        Err(_) => true,
+    };
+    (Ok(()), is_spoilt)
+}
+
+/// Ends a prepared transaction at one attempt.
+pub(crate) async fn end_once<S: ConnectionSource>(
+    source: &mut S,
+    gid: &str,
+    commits: bool,
+    was_lost: bool,
+    values: &(impl Fn() -> <S::Connection as FlushConnection>::Binder + Sync),
+) -> Result<Ended, S::Connection> {
+    let (connection, is_new) = source.get(was_lost).await?;
+    if is_new {
+        connection.check(TransactionScope::Transaction).await?;
+    }
+    let mut open = connection.begin(ALONE).await?;
+    let ended = end_in(&mut open, gid, commits, values).await;
+    let is_lost = matches!(&ended, Err(error) if error.failure == Failure::Lost);
+    let rolled_back = open.rollback(is_lost).await;
+    if rolled_back.is_err() {
+        source.discard();
+    }
+    ended.map_err(FlushError::begin)
+}
+
+/// A prepared transaction is ended outside of any other, and a library lends connections in transactions only. So that
+/// one is ended, and there is another one for the library to end.
+async fn end_in<T: FlushTransaction>(
+    open: &mut T,
+    gid: &str,
+    commits: bool,
+    values: &(impl Fn() -> T::Binder + Sync),
+) -> std::result::Result<Ended, DriverError<T::Error>> {
+    let statement = |sql: String| Statement::query(sql);
+    let rollback = Statement::query("ROLLBACK");
+    open.execute(&rollback, values())
+        .await
+        .map_err(|it| it.error)?;
+    let ended = open
+        .execute(&statement(TwoPhase::end(gid, commits)), values())
+        .await;
+    let error = match ended {
+        Err(failed) if failed.error.failure == Failure::Lost => return Err(failed.error),
+        Err(failed) => Some(failed.error),
+        Ok(_) => None,
+    };
+    let begin = Statement::query("BEGIN");
+    open.execute(&begin, values())
+        .await
+        .map_err(|it| it.error)?;
+    let Some(error) = error else {
+        return Ok(Ended::Now);
+    };
+    // Why it was refused is less than whether it is there: another session may be ending it.
+    let is_there = Statement::query(TwoPhase::is_prepared(gid));
+    match open.exists(&is_there, values()).await? {
+        true => Err(error),
+        false => Ok(Ended::Gone),
+    }
+}

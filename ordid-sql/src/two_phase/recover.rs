@@ -1,0 +1,247 @@
+//! Finds transactions that were prepared and that nobody ends any more, and ends them as was decided.
+//!
+//! An orphan is committed if the marker row D of its flush is on the shard that decides. Otherwise its fence is inserted
+//! there first, so that the flush can never be committed, and only then the orphan is rolled back. Two recoveries at
+//! once do the same thing, and so does one beside a flush that is still under way.
+
+use std::time::Duration;
+
+use ordid_core::{
+    clock::{Clock as _, SystemClock},
+    uuid::Uuid,
+};
+
+use super::{Gid, TwoPhase, check_name, fence_of};
+use crate::{
+    Failure, FlushError,
+    executor::two_phase::{Ended, end_once},
+    marker::{self, may_be_removed},
+    spi::{
+        Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder, Statement,
+        StatementKind, TransactionScope,
+    },
+    text::Writer,
+};
+
+/// A transaction that a flush with `two_phase_commit` has prepared and not ended: its program has died or cannot reach
+/// the database, or it is about to end it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PreparedOrphan {
+    /// The number of the database that it is prepared in.
+    pub shard: usize,
+    /// Its id there.
+    pub gid: String,
+    /// How long ago its flush began, by the clocks of the flushing program and of this one.
+    pub age: Duration,
+    /// What was decided.
+    pub decision: OrphanDecision,
+}
+
+/// What becomes of a prepared transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OrphanDecision {
+    /// Its flush is committed. A recovery commits it.
+    Committed,
+    /// Its flush is not committed so far. A recovery sees to it that it never is, and rolls it back.
+    NotCommitted,
+    /// Nobody knows: it is more than a day old and there is no marker row, but `remove_old_markers` may have removed it.
+    /// A recovery leaves it to a person, who looks for other rows of the flush.
+    Unknown,
+}
+
+/// What a recovery has done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovered {
+    /// The ids of the transactions that it has committed.
+    pub committed: Vec<String>,
+    /// The ids of the transactions that it has rolled back.
+    pub rolled_back: Vec<String>,
+    /// Those that it has left alone: they are too young, or nobody knows what was decided.
+    pub left: Vec<PreparedOrphan>,
+}
+
+type Result<T, S> =
+    std::result::Result<T, FlushError<ErrorOf<<S as ConnectionSource>::Connection>>>;
+type Binder<S> = <<S as ConnectionSource>::Connection as FlushConnection>::Binder;
+
+/// Lists the prepared transactions of the flushes under a name. For adapters.
+///
+/// # Errors
+///
+/// The library's; a name that is none; and databases in another order than that of the flush.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "it is found to be `Send` here, for any source, as a flush is"
+)]
+pub fn prepared_orphans<S: ConnectionSource>(
+    mut sources: Vec<S>,
+    name: &str,
+) -> impl Future<Output = Result<Vec<PreparedOrphan>, S>> + Send + use<'_, S> {
+    async move {
+        let mut orphans = Vec::new();
+        for (gid, text) in found(&mut sources, name).await? {
+            let decision = decision(&mut sources[gid.decides], gid.flush).await?;
+            orphans.push(orphan(&gid, text, decision));
+        }
+        Ok(orphans)
+    }
+}
+
+/// Ends the prepared transactions of the flushes under a name that began so long ago. For adapters.
+///
+/// # Errors
+///
+/// As [`prepared_orphans`], and what the databases refuse. What was ended before stays so.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "it is found to be `Send` here, for any source, as a flush is"
+)]
+pub fn recover_prepared<S: ConnectionSource>(
+    mut sources: Vec<S>,
+    name: &str,
+    older_than: Duration,
+) -> impl Future<Output = Result<Recovered, S>> + Send + use<'_, S> {
+    async move {
+        let mut recovered = Recovered::default();
+        for (gid, text) in found(&mut sources, name).await? {
+            let decides = &mut sources[gid.decides];
+            let mut decision = decision(decides, gid.flush).await?;
+            let is_young = age(gid.flush) < older_than;
+            if is_young || decision == OrphanDecision::Unknown {
+                recovered.left.push(orphan(&gid, text, decision));
+                continue;
+            }
+            if decision == OrphanDecision::NotCommitted {
+                decision = fence(decides, gid.flush).await?;
+            }
+            let commits = decision == OrphanDecision::Committed;
+            let values = || Binder::<S>::of_marker(Uuid::nil());
+            let ended = end_once(&mut sources[gid.shard], &text, commits, false, &values).await?;
+            match (ended, commits) {
+                // Somebody else has ended it, in the same way.
+                (Ended::Gone, _) => {}
+                (Ended::Now, true) => recovered.committed.push(text),
+                (Ended::Now, false) => recovered.rolled_back.push(text),
+            }
+        }
+        Ok(recovered)
+    }
+}
+
+fn orphan(gid: &Gid, text: String, decision: OrphanDecision) -> PreparedOrphan {
+    PreparedOrphan {
+        shard: gid.shard,
+        gid: text,
+        age: age(gid.flush),
+        decision,
+    }
+}
+
+/// Returns how old the key of a marker row is.
+fn age(flush: Uuid) -> Duration {
+    let made = u64::try_from(flush.as_u128() >> 80).unwrap_or(u64::MAX);
+    Duration::from_millis(SystemClock.now().as_unix_millis().saturating_sub(made))
+}
+
+/// Returns the prepared transactions of all databases.
+async fn found<S: ConnectionSource>(
+    sources: &mut [S],
+    name: &str,
+) -> Result<Vec<(Gid, String)>, S> {
+    check_name(name)?;
+    let shards = sources.len();
+    let mut found = Vec::new();
+    for (shard, source) in sources.iter_mut().enumerate() {
+        super::check_engine(&source.engine(), shard)?;
+        for text in texts(source, TwoPhase::list(name)).await? {
+            let Some(gid) = Gid::parse(&text) else {
+                continue;
+            };
+            if gid.shard != shard || gid.decides >= shards {
+                return Err(FlushError::database(
+                    format!(
+                        "{text} is prepared in database {shard} of the {shards} that were given"
+                    ),
+                    "give the databases of the flush, in its order",
+                ));
+            }
+            found.push((gid, text));
+        }
+    }
+    Ok(found)
+}
+
+async fn texts<S: ConnectionSource>(source: &mut S, sql: String) -> Result<Vec<String>, S> {
+    let mut open = begin(source).await?;
+    let values = Binder::<S>::of_marker(Uuid::nil());
+    let rows = open.read(&Statement::query(sql), values).await;
+    let _ = open.rollback(rows.is_err()).await;
+    let rows = rows.map_err(FlushError::begin)?;
+    Ok(rows.into_iter().map(|row| row.text).collect())
+}
+
+/// Begins a transaction.
+async fn begin<S: ConnectionSource>(
+    source: &mut S,
+) -> Result<<S::Connection as FlushConnection>::Transaction<'_>, S> {
+    let engine = source.engine();
+    let (connection, _) = source.get(false).await?;
+    let scope = connection.check(TransactionScope::Transaction).await?;
+    let begin = Begin {
+        scope,
+        statement: engine.begin,
+        defer: None,
+        uses_bulk: false,
+    };
+    connection.begin(begin).await
+}
+
+/// Finds out on the shard that decides what was decided so far.
+async fn decision<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<OrphanDecision, S> {
+    let engine = source.engine();
+    let mut open = begin(source).await?;
+    let found = marker::exists(&mut open, Writer::of::<Binder<S>>(&engine), flush).await;
+    let _ = open.rollback(found.is_err()).await;
+    let found =
+        found.map_err(|error| FlushError::record(S::Connection::ADAPTER, &engine, error))?;
+    Ok(match found {
+        true => OrphanDecision::Committed,
+        false if may_be_removed(flush) => OrphanDecision::Unknown,
+        false => OrphanDecision::NotCommitted,
+    })
+}
+
+/// Sees to it that a flush that is not committed never is. It may be committed before this succeeds.
+async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<OrphanDecision, S> {
+    let engine = source.engine();
+    let marker = Writer::of::<Binder<S>>(&engine).marker(StatementKind::Insert);
+    let mut open = begin(source).await?;
+    if let Some(bounds) = engine.bounds_waits {
+        let values = Binder::<S>::of_marker(Uuid::nil());
+        let bounded = open.execute(&Statement::query(bounds), values).await;
+        bounded.map_err(|failed| FlushError::begin(failed.error))?;
+    }
+    let fenced = open
+        .execute(&marker, Binder::<S>::of_marker(fence_of(flush)))
+        .await;
+    match fenced {
+        Ok(_) => {
+            open.commit().await.map_err(FlushError::commit)?;
+            Ok(OrphanDecision::NotCommitted)
+        }
+        Err(failed) if failed.error.failure == Failure::Duplicate => {
+            let _ = open.rollback(false).await;
+            // Of the flush, which is committed then, or of another recovery.
+            decision(source, flush).await
+        }
+        Err(failed) => {
+            let is_lost = failed.error.failure == Failure::Lost;
+            let _ = open.rollback(is_lost).await;
+            let adapter = S::Connection::ADAPTER;
+            Err(FlushError::record(adapter, &engine, failed.error))
+        }
+    }
+}
