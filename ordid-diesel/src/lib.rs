@@ -225,6 +225,7 @@ mod sharded;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod stored;
+mod two_phase;
 mod unit_of_work;
 
 pub use assign::{assign, assign_all};
@@ -240,13 +241,16 @@ pub use ordid_core::storage::column;
 pub use ordid_sql::follower::{Batch, Position};
 pub use ordid_sql::{
     Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
-    Upserted,
+    OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
+    Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
 };
 #[cfg(feature = "journal")]
 pub use ordid_sql::{Journal, JournalRow};
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{DieselColumn, KeySqlType, StoredAs};
+pub use two_phase::{prepared_orphans, recover_prepared};
+#[cfg(feature = "async")]
+pub use two_phase::{prepared_orphans_async, recover_prepared_async};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
 pub use unit_of_work::UnitOfWork;

@@ -1,10 +1,17 @@
 //! One unit of work over several databases.
 
 use diesel::connection::LoadConnection;
-use ordid_sql::{Flushed, Sharded, spi::blocking};
+use ordid_sql::{
+    Flushed, Sharded,
+    spi::{TransactionScope, blocking},
+};
 
 use crate::{
-    Error, backend::Backend, connection::engine, entity::Entity, unit_of_work::UnitOfWork,
+    Error,
+    backend::Backend,
+    connection::{Blocking, Source, engine},
+    entity::Entity,
+    unit_of_work::UnitOfWork,
 };
 
 #[doc = ordid_sql::documentation!(sharded)]
@@ -65,7 +72,8 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         let mut connections: Vec<_> = connections.iter_mut().map(Some).collect();
         blocking(self.0.flush(engine::<DB>(), databases, |work, shard| {
             let connection = connections[shard].take();
-            Box::pin(async move { work.flush(connection.expect("a shard is flushed once")) })
+            let source = Source::<Blocking, C>::one(connection.expect("a shard is flushed once"));
+            Box::pin(work.0.flush(source, TransactionScope::Transaction))
         }))
     }
 
@@ -84,7 +92,8 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         let databases = self.sharding().shards();
         let connect = &connect;
         blocking(self.0.flush(engine::<DB>(), databases, |work, shard| {
-            Box::pin(async move { work.flush_with(|| connect(shard)) })
+            let source = Source::blocking(move || connect(shard));
+            Box::pin(work.0.flush(source, TransactionScope::Transaction))
         }))
     }
 

@@ -141,6 +141,7 @@ pub mod partitions;
 mod schema;
 mod sharded;
 mod stored;
+mod two_phase;
 mod unit_of_work;
 
 pub use assign::{assign, assign_keys};
@@ -154,12 +155,13 @@ pub use ordid_core::storage::{column, dialect};
 pub use ordid_sql::follower::{Batch, Position};
 pub use ordid_sql::{
     Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
-    Upserted,
+    OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
+    Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
 };
 pub use schema::create_table;
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{SeaOrmColumn, StoredAs};
+pub use two_phase::{prepared_orphans, recover_prepared};
 pub use unit_of_work::UnitOfWork;
 
 /// Why rows were not written; its [`driver`](FlushError::driver) is SeaORM's error.

@@ -128,15 +128,16 @@ pub use ordid_core::storage::column;
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
     Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
-    Upserted,
+    OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
+    Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
     follower::{Batch, Position},
 };
 pub use stored::{PgColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
 pub use unit_of_work::{
-    ShardedUnitOfWork, UnitOfWork, create_flushes_table, flushes_table, remove_old_markers,
+    ShardedUnitOfWork, UnitOfWork, create_flushes_table, flushes_table, prepared_orphans,
+    recover_prepared, remove_old_markers,
 };
 #[cfg(feature = "postgres")]
 pub use unit_of_work::{create_flushes_table_blocking, remove_old_markers_blocking};

@@ -4,6 +4,7 @@
 mod blocking;
 #[cfg(not(feature = "postgres"))]
 mod not_blocking;
+mod two_phase;
 
 use std::error::Error as StdError;
 
@@ -15,6 +16,7 @@ use tokio_postgres::{Client, Transaction};
 
 #[cfg(feature = "postgres")]
 pub use self::blocking::{create_flushes_table_blocking, remove_old_markers_blocking};
+pub use self::two_phase::{prepared_orphans, recover_prepared};
 use crate::{
     Error,
     binder::{Binder, Entity},
@@ -194,7 +196,8 @@ ordid_sql::work_journal! { impl[] UnitOfWork, Journaled, Entity, Error }
 
 #[doc = ordid_sql::documentation!(sharded_parts)]
 ///
-/// There is no two-phase commit: what must be written together belongs to one shard.
+/// What must be written together belongs to one shard. Where that cannot be, there is
+/// [`two_phase_commit`](Self::two_phase_commit), which has its price.
 ///
 #[doc = ordid_sql::documentation!(sharded_parents)]
 /// # Example: orders live where their customer lives

@@ -11,7 +11,7 @@ use ordid_core::{
     uuid::Uuid,
 };
 
-use super::{Gid, TwoPhase, check_name, fence_of};
+use super::{Gid, TwoPhase, check_engine, check_name, fence_of};
 use crate::{
     Failure, FlushError,
     executor::two_phase::{Ended, end_once},
@@ -153,25 +153,26 @@ async fn found<S: ConnectionSource>(
 ) -> Result<Vec<(Gid, String)>, S> {
     check_name(name)?;
     let shards = sources.len();
-    let mut found = Vec::new();
+    let (mut found, mut elsewhere) = (Vec::new(), Vec::new());
     for (shard, source) in sources.iter_mut().enumerate() {
-        super::check_engine(&source.engine(), shard)?;
+        check_engine(&source.engine(), shard)?;
         for text in texts(source, TwoPhase::list(name)).await? {
-            let Some(gid) = Gid::parse(&text) else {
-                continue;
-            };
-            if gid.shard != shard || gid.decides >= shards {
-                return Err(FlushError::database(
-                    format!(
-                        "{text} is prepared in database {shard} of the {shards} that were given"
-                    ),
-                    "give the databases of the flush, in its order",
-                ));
+            match Gid::parse(&text) {
+                Some(gid) if gid.shard == shard && gid.decides < shards => found.push((gid, text)),
+                Some(_) => elsewhere.push((shard, text)),
+                None => {}
             }
-            found.push((gid, text));
         }
     }
-    Ok(found)
+    // Shards that are schemas of one database all see the transactions of that.
+    let is_found = |text: &String| found.iter().any(|(_, it)| it == text);
+    match elsewhere.iter().find(|(_, text)| !is_found(text)) {
+        Some((shard, text)) => Err(FlushError::database(
+            format!("{text} is prepared in database {shard} of the {shards} that were given"),
+            "give the databases of the flush, in its order",
+        )),
+        None => Ok(found),
+    }
 }
 
 async fn texts<S: ConnectionSource>(source: &mut S, sql: String) -> Result<Vec<String>, S> {

@@ -16,6 +16,7 @@ mod scratch;
 mod shards;
 mod sqlite;
 mod tables;
+mod two_phase;
 mod upserts;
 mod work;
 
@@ -39,5 +40,6 @@ fn main() {
         sqlite::trials(trials);
         observed::trials(trials);
         shards::trials(trials);
+        two_phase::trials(servers, trials);
     });
 }

@@ -4,7 +4,7 @@ use ::tokio_postgres::Client;
 use libtest_mimic::Trial;
 use ordid::OrderedKey;
 use ordid_tests::{servers::Servers, trials::Outcome};
-use ordid_tokio_postgres::{Error, Flushed, Retry, ShardedUnitOfWork, Sharding};
+use ordid_tokio_postgres::{Error, Flushed, OrphanDecision, Retry, ShardedUnitOfWork, Sharding};
 
 use crate::{
     add,
@@ -18,6 +18,9 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_part_that_fails_stays,
         a_part_that_fails_stays_over_made_connections,
         a_part_that_fails_stays_over_clients_that_block,
+        two_phases_write_all_parts_or_none,
+        two_phases_write_all_parts_or_none_over_made_connections,
+        two_phases_write_all_parts_or_none_over_clients_that_block,
     );
 }
 
@@ -125,6 +128,105 @@ async fn a_part_that_fails_stays_over_clients_that_block(url: String) -> Outcome
                 }
                 None => work.flush_with_blocking(|shard| connect(&made[shard]).map(Box::new)),
             }
+        })
+        .await;
+        *work = own.expect("it comes back");
+        outcome
+    })
+    .await
+}
+
+/// A shard that fails keeps the other one from being written. What is left prepared is recovered.
+async fn all_or_none(
+    url: &str,
+    mut flush: impl AsyncFnMut(&mut ShardedUnitOfWork) -> Result<Vec<Flushed>, Error>,
+) -> Outcome {
+    let looks = connect(url).await?;
+    looks
+        .batch_execute("CREATE SCHEMA a; CREATE SCHEMA b")
+        .await?;
+    let [one, two] = urls(url);
+    let mut looks = [connect(&one).await?, connect(&two).await?];
+    for looks in &looks {
+        looks.batch_execute(CREATE).await?;
+        ordid_tokio_postgres::create_flushes_table(looks).await?;
+    }
+    let mut work = ShardedUnitOfWork::new(Sharding::by_hash(2)?)
+        .with_retry(Retry::NONE)
+        .two_phase_commit("cities");
+    for number in 0..CITIES {
+        work.add(City { id: None, number })?;
+    }
+    for refuses in [0, 1] {
+        let refused = "ALTER TABLE cities ADD CONSTRAINT refused CHECK (number < 0)";
+        looks[refuses].batch_execute(refused).await?;
+        let error = flush(&mut work).await.unwrap_err();
+        let start = format!("nothing was written on any of 2 shards; shard {refuses}: ");
+        assert!(error.to_string().starts_with(&start), "{error}");
+        let allowed = "ALTER TABLE cities DROP CONSTRAINT refused";
+        looks[refuses].batch_execute(allowed).await?;
+        for looks in &looks {
+            assert_eq!(numbers(looks).await?, [0; 0]);
+        }
+    }
+    let flushed = flush(&mut work).await?;
+    assert_eq!(flushed.iter().map(Flushed::rows).sum::<usize>(), 40);
+    let mut all = numbers(&looks[0]).await?;
+    all.extend(numbers(&looks[1]).await?);
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..CITIES));
+
+    // What a program has left that was killed before its decision.
+    let gid = format!("ordid:cities:{}:0:1", uuid_v7().simple());
+    let left = "BEGIN; INSERT INTO cities VALUES (gen_random_uuid(), -1)";
+    looks[1].batch_execute(left).await?;
+    looks[1]
+        .batch_execute(&format!("PREPARE TRANSACTION '{gid}'"))
+        .await?;
+    let orphans = ordid_tokio_postgres::prepared_orphans("cities", &mut looks).await?;
+    assert_eq!((orphans.len(), orphans[0].shard), (1, 1));
+    assert_eq!(orphans[0].decision, OrphanDecision::NotCommitted);
+    let any = std::time::Duration::ZERO;
+    let recovered = ordid_tokio_postgres::recover_prepared("cities", &mut looks, any).await?;
+    assert_eq!(recovered.rolled_back, [gid]);
+    assert_eq!(
+        ordid_tokio_postgres::prepared_orphans("cities", &mut looks).await?,
+        []
+    );
+    Ok(())
+}
+
+fn uuid_v7() -> ordid::uuid::Uuid {
+    ordid::KeyType::generate()
+}
+
+async fn two_phases_write_all_parts_or_none(url: String) -> Outcome {
+    let [one, two] = urls(&url);
+    let mut clients = [connect(&one).await?, connect(&two).await?];
+    all_or_none(&url, async |work| work.flush(&mut clients).await).await
+}
+
+async fn two_phases_write_all_parts_or_none_over_made_connections(url: String) -> Outcome {
+    let urls = urls(&url);
+    all_or_none(&url, async |work| {
+        work.flush_with(&urls, |url| connect(url)).await
+    })
+    .await
+}
+
+/// Each call is there at once, so that the parts wait for each other within one poll.
+async fn two_phases_write_all_parts_or_none_over_clients_that_block(url: String) -> Outcome {
+    let made = urls(&url);
+    all_or_none(&url, async |work| {
+        let made = made.clone();
+        let mut own = Some(std::mem::replace(
+            work,
+            ShardedUnitOfWork::new(Sharding::by_hash(2).expect("there are two")),
+        ));
+        let connect = |url: &String| postgres::Client::connect(url, postgres::NoTls);
+        let outcome = on_thread(&mut own, move |own| {
+            let work = own.as_mut().expect("it was put there");
+            work.flush_with_blocking(|shard| connect(&made[shard]).map(Box::new))
         })
         .await;
         *work = own.expect("it comes back");
