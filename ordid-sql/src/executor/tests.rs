@@ -3,6 +3,7 @@ mod library;
 mod limits;
 mod lost_commits;
 mod marked;
+mod prepared;
 mod read;
 mod refusals;
 mod upserts;

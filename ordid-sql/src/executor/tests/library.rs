@@ -2,7 +2,7 @@
 //! nothing, as a database with one table of unique keys would.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt, io,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
@@ -413,11 +413,13 @@ pub(super) enum Answer {
 }
 
 #[derive(Debug, Default)]
-struct State {
+pub(super) struct State {
     log: Vec<String>,
     /// What a call's line contains, its answer, and how often.
     script: Vec<(String, Answer, usize)>,
     committed: BTreeSet<String>,
+    /// The rows of each prepared transaction.
+    pub(super) prepared: BTreeMap<String, Vec<String>>,
     connections: usize,
     open: bool,
     /// The number of times that rows were read.
@@ -430,8 +432,15 @@ struct State {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Server(Arc<Mutex<State>>);
 
+impl State {
+    /// Commits what was prepared.
+    pub(super) fn commit(&mut self, rows: Vec<String>) {
+        self.committed.extend(rows);
+    }
+}
+
 impl Server {
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
 
@@ -551,14 +560,14 @@ fn refuses_a_row() -> DriverError<io::Error> {
 /// A connection; its number is in the log.
 #[derive(Debug)]
 pub(super) struct Connection<const RUNS: bool> {
-    server: Server,
+    pub(super) server: Server,
     number: usize,
     /// How many rows a piece of the bulk command takes; `None` where there is no such command.
     piece: Option<usize>,
 }
 
 impl<const RUNS: bool> Connection<RUNS> {
-    async fn call(&self, line: impl fmt::Display) -> Option<Answer> {
+    pub(super) async fn call(&self, line: impl fmt::Display) -> Option<Answer> {
         self.server.call(format!("{} {line}", self.number)).await
     }
 }
@@ -630,8 +639,8 @@ impl<const RUNS: bool> FlushConnection for Connection<RUNS> {
 
 /// An open transaction or savepoint.
 pub(super) struct Open<'c, const RUNS: bool> {
-    connection: &'c mut Connection<RUNS>,
-    staged: Vec<String>,
+    pub(super) connection: &'c mut Connection<RUNS>,
+    pub(super) staged: Vec<String>,
     is_over: bool,
 }
 
@@ -648,6 +657,11 @@ impl<const RUNS: bool> Open<'_, RUNS> {
         let state = self.connection.server.state();
         let taken = state.committed.iter().chain(&self.staged);
         let taken: BTreeSet<_> = taken.map(|row| key(row)).collect();
+        let mut held = state.prepared.values().flatten();
+        if held.any(|held| rows.iter().any(|row| key(row) == key(held))) {
+            // A database would wait until the lock does not come in time.
+            return Err(driver(Failure::Transient));
+        }
         if table != "parts" && rows.iter().any(|row| taken.contains(&key(row))) {
             return Err(DriverError {
                 failure: Failure::Duplicate,
@@ -684,6 +698,9 @@ impl<const RUNS: bool> Open<'_, RUNS> {
             let rows = rows.filter(|(_, row)| is_there(row));
             return Ok(rows.map(|(number, _)| number.to_string()).collect());
         }
+        if query.sql.contains("prepared") {
+            return self.about_prepared(&query.sql).await;
+        }
         let tables = query.sql.matches("FROM pg_catalog.pg_index").count();
         if tables > 0 {
             let line = match tables {
@@ -714,6 +731,11 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         statement: &Statement,
         values: Binder<RUNS>,
     ) -> Result<Changed, StatementFailure<io::Error>> {
+        if statement.columns.is_empty()
+            && let Some(answer) = self.prepared(&statement.sql).await
+        {
+            return answer;
+        }
         if statement.sql.contains("lock_timeout") {
             return match self.connection.call("bound waits").await {
                 Some(Answer::Fails(failure)) => Err(driver(failure).into()),
@@ -808,6 +830,9 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         values: Binder<RUNS>,
     ) -> Result<bool, DriverError<io::Error>> {
         assert_eq!(query.kind, StatementKind::Exists);
+        if query.sql.contains("pg_prepared_xacts") {
+            return self.is_prepared(&query.sql).await;
+        }
         let [key] = &values.rows[..] else {
             assert!(query.sql.contains("wsrep_on"), "{}", query.sql);
             return match self.connection.call("are locks local").await {

@@ -1,0 +1,315 @@
+//! The prepared transactions of the scripted library, and two-phase commits over three of its servers.
+
+use std::collections::BTreeSet;
+
+use super::{
+    library::{Open, driver},
+    *,
+};
+use crate::{
+    EngineProfile, Failure, Sharded, Sharding, WrapsWork, recover_prepared, spi::StatementFailure,
+};
+
+type Executed = Result<Changed, StatementFailure<io::Error>>;
+
+/// Returns the id in a statement.
+fn gid_of(sql: &str) -> String {
+    sql.split('\'').nth(1).expect("an id in quotes").to_owned()
+}
+
+impl<const RUNS: bool> Open<'_, RUNS> {
+    /// Carries out a statement that deals with prepared transactions, or ends and begins a transaction by itself; `None`
+    /// of any other.
+    pub(super) async fn prepared(&mut self, sql: &str) -> Option<Executed> {
+        let (what, ends) = match sql {
+            "BEGIN" | "ROLLBACK" => (sql, None),
+            _ if sql.starts_with("PREPARE TRANSACTION") => ("PREPARE", None),
+            _ if sql.starts_with("COMMIT PREPARED") => ("COMMIT PREPARED", Some(true)),
+            _ if sql.starts_with("ROLLBACK PREPARED") => ("ROLLBACK PREPARED", Some(false)),
+            _ => return None,
+        };
+        let answer = self.connection.call(what).await;
+        if let Some(Answer::Fails(failure)) = answer {
+            return Some(Err(driver(failure).into()));
+        }
+        let mut state = self.connection.server.state();
+        let found = match ends {
+            None if what == "PREPARE" => {
+                let staged = std::mem::take(&mut self.staged);
+                state.prepared.insert(gid_of(sql), staged);
+                true
+            }
+            None => true,
+            Some(commits) => match state.prepared.remove(&gid_of(sql)) {
+                Some(rows) => {
+                    if commits {
+                        state.commit(rows);
+                    }
+                    true
+                }
+                None => false,
+            },
+        };
+        Some(match answer {
+            Some(Answer::FailsAfter(failure)) => Err(driver(failure).into()),
+            _ if !found => Err(driver(Failure::Refused).into()),
+            _ => Ok(Changed::Rows(0)),
+        })
+    }
+
+    pub(super) async fn is_prepared(
+        &mut self,
+        sql: &str,
+    ) -> Result<bool, crate::DriverError<io::Error>> {
+        match self.connection.call("is it prepared").await {
+            Some(Answer::Fails(failure)) => Err(driver(failure)),
+            _ => Ok(self
+                .connection
+                .server
+                .state()
+                .prepared
+                .contains_key(&gid_of(sql))),
+        }
+    }
+
+    /// Answers how many transactions can be prepared, or which ones are.
+    pub(super) async fn about_prepared(
+        &mut self,
+        sql: &str,
+    ) -> Result<Vec<String>, crate::DriverError<io::Error>> {
+        if sql.contains("max_prepared_transactions") {
+            let most = match self.connection.call("how many").await {
+                Some(Answer::Fails(failure)) => return Err(driver(failure)),
+                Some(Answer::Says(false)) => "0",
+                _ => "64",
+            };
+            return Ok(vec![most.to_owned()]);
+        }
+        let state = self.connection.server.state();
+        Ok(state.prepared.keys().cloned().collect())
+    }
+}
+
+/// A unit of work of the scripted library.
+struct Unit(Work<Binder<false>>);
+
+impl Default for Unit {
+    fn default() -> Self {
+        Self(empty())
+    }
+}
+
+impl WrapsWork for Unit {
+    type Binder = Binder<false>;
+
+    fn work(&self) -> &Work<Self::Binder> {
+        &self.0
+    }
+
+    fn work_mut(&mut self) -> &mut Work<Self::Binder> {
+        &mut self.0
+    }
+}
+
+type Servers = [Server; 3];
+
+/// Returns a unit of work with two items for each of three servers, at one attempt for each.
+fn unit() -> Sharded<Unit> {
+    let sharding = Sharding::by_hash(3).unwrap();
+    let mut unit = Sharded::<Unit>::new(sharding.clone());
+    unit.set_two_phase("test");
+    let mut counts = [0; 3];
+    for id in 1.. {
+        let shard = sharding.shard_of(&item(id, "a")).unwrap();
+        if counts[shard] < 2 {
+            counts[shard] += 1;
+            unit.try_add(item(id, "a"), Registration::in_key_order::<Item>)
+                .unwrap();
+        }
+        if counts == [2; 3] {
+            return unit;
+        }
+    }
+    unreachable!()
+}
+
+fn flush_all(
+    unit: &mut Sharded<Unit>,
+    servers: &Servers,
+) -> Result<Vec<Flushed>, FlushError<io::Error>> {
+    finish(unit.flush(EngineProfile::POSTGRES, 3, |unit, shard| {
+        let source = Source::new(&servers[shard]);
+        Box::pin(unit.0.flush(source, TransactionScope::Transaction))
+    }))
+}
+
+fn recover(servers: &Servers) -> Result<crate::Recovered, FlushError<io::Error>> {
+    let sources = servers.iter().map(Source::<false>::new).collect();
+    finish(recover_prepared(sources, "test", std::time::Duration::ZERO))
+}
+
+/// Returns the number of items of each server.
+fn items(servers: &Servers) -> [usize; 3] {
+    servers.each_ref().map(|server| server.items().len())
+}
+
+#[test]
+fn the_shard_that_decides_begins_when_the_others_are_prepared() {
+    let servers = Servers::default();
+    let flushed = flush_all(&mut unit(), &servers).unwrap();
+    assert_eq!(
+        flushed.iter().map(Flushed::rows).collect::<Vec<_>>(),
+        [2; 3]
+    );
+    let log = |server: &Server| {
+        let log = server.log()[2..].join("; ");
+        let (before, rows) = log.split_once("insert items").unwrap();
+        let (_, behind) = rows.split_once("; ").unwrap();
+        format!("{before}..; {behind}")
+    };
+    assert_eq!(
+        log(&servers[0]),
+        "1 begin; 1 bound waits; 1 marker; 1 marker; 1 ..; 1 commit"
+    );
+    for server in &servers[1..] {
+        assert_eq!(
+            log(server),
+            "1 begin; 1 bound waits; 1 how many; 1 marker; 1 ..; 1 PREPARE; 1 BEGIN; 1 commit; release; 1 begin; \
+             1 ROLLBACK; 1 COMMIT PREPARED; 1 BEGIN; 1 rollback"
+        );
+    }
+}
+
+/// Where calls block, all parts are done within one poll.
+#[test]
+fn parts_whose_calls_block_wait_for_each_other() {
+    let servers = Servers::default();
+    servers.iter().for_each(Server::block);
+    let mut unit = unit();
+    let flush = unit.flush(EngineProfile::POSTGRES, 3, |unit, shard| {
+        let source = Source::new(&servers[shard]);
+        Box::pin(unit.0.flush(source, TransactionScope::Transaction))
+    });
+    let flushed: Vec<Flushed> = crate::spi::blocking(flush).unwrap();
+    assert_eq!((flushed.len(), items(&servers)), (3, [2; 3]));
+}
+
+#[test]
+fn a_server_that_prepares_nothing_is_refused_before_rows_are_sent() {
+    let servers = Servers::default();
+    servers[2].once("how many", Answer::Says(false));
+    let error = flush_all(&mut unit(), &servers).unwrap_err();
+    let outcome = &error.shards().unwrap()[2];
+    assert!(outcome.as_ref().unwrap_err().is_wrong_database());
+    assert!(
+        error
+            .to_string()
+            .contains("its `max_prepared_transactions` is 0, nothing was sent: set it")
+    );
+    assert!(servers[2].log().iter().all(|it| !it.contains("insert")));
+    assert_eq!(items(&servers), [0; 3]);
+    assert_eq!(recover(&servers).unwrap(), crate::Recovered::default());
+}
+
+/// In a test's transaction there is only a savepoint.
+#[test]
+fn a_savepoint_cannot_be_prepared() {
+    let servers = Servers::default();
+    servers[1].once("check", Answer::Savepoint);
+    let error = flush_all(&mut unit(), &servers).unwrap_err();
+    assert!(
+        error.shards().unwrap()[1]
+            .as_ref()
+            .unwrap_err()
+            .is_connection_state()
+    );
+    assert_eq!(items(&servers), [0; 3]);
+}
+
+/// Random failures of any call on any server, and recoveries by others between two flushes. Whatever a flush says is so,
+/// and stays so once what is prepared was recovered.
+#[test]
+fn ten_thousand_random_worlds_are_written_everywhere_or_nowhere() {
+    const CALLS: [&str; 10] = [
+        "begin",
+        "bound",
+        "how many",
+        "marker",
+        "insert items",
+        "PREPARE",
+        "COMMIT PREPARED",
+        "ROLLBACK",
+        "commit",
+        "is it prepared",
+    ];
+    let mut seen = BTreeSet::new();
+    for seed in 0..10_000 {
+        let mut random = Random(seed);
+        let servers = Servers::default();
+        for _ in 0..1 + random.below(4) {
+            let server = &servers[random.below(3)];
+            let failure = [
+                Failure::Lost,
+                Failure::Lost,
+                Failure::Transient,
+                Failure::Refused,
+            ][random.below(4)];
+            let call = CALLS[random.below(CALLS.len())];
+            let may_be_done = matches!(call, "PREPARE" | "COMMIT PREPARED" | "commit");
+            let answer = match may_be_done && failure == Failure::Lost && random.below(2) == 0 {
+                true => Answer::FailsAfter(failure),
+                false => Answer::Fails(failure),
+            };
+            server.times(1 + random.below(5), call, answer);
+        }
+        let mut unit = unit();
+        for flush in 0..25 {
+            let outcome = flush_all(&mut unit, &servers);
+            let before = items(&servers);
+            match &outcome {
+                Ok(_) => assert_eq!(before, [2; 3], "{seed}"),
+                Err(error) if error.is_prepared() => assert_eq!(before[0], 2, "{seed}"),
+                Err(error) if error.is_commit_unknown() => {}
+                Err(error) => assert_eq!(before, [0; 3], "{seed}: {error}"),
+            }
+            let is_recovered = random.below(2) == 0 || outcome.is_ok();
+            if is_recovered && recover(&servers).is_ok() {
+                let after = items(&servers);
+                assert!([[0; 3], [2; 3]].contains(&after), "{seed}: {after:?}");
+                let is_prepared = |it: &Server| !it.state().prepared.is_empty();
+                assert!(!servers.iter().any(is_prepared), "{seed}");
+                match &outcome {
+                    Err(error) if error.is_prepared() => assert_eq!(after, [2; 3], "{seed}"),
+                    Err(error) if error.is_commit_unknown() => {}
+                    Err(error) => assert_eq!(after, [0; 3], "{seed}: {error}"),
+                    Ok(_) => assert_eq!(after, [2; 3], "{seed}"),
+                }
+            }
+            seen.insert(match &outcome {
+                Ok(_) => "written",
+                Err(error) if error.is_prepared() => "prepared",
+                Err(error) if error.is_commit_unknown() => "unknown",
+                Err(_) => "nothing",
+            });
+            if outcome.is_ok() {
+                break;
+            }
+            assert!(flush < 24, "{seed}: {}", outcome.unwrap_err());
+        }
+    }
+    let all = ["nothing", "prepared", "unknown", "written"];
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), all);
+}
+
+/// `SplitMix64`.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % end as u64).unwrap()
+    }
+}
