@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! client ── messages ──> Dsql ──> PostgreSQL     COPY, SAVEPOINT, a temporary table, COLLATE   0A000
-//!                                                COMMIT of more rows than a transaction takes  54000
+//!                                                COMMIT of more rows or bytes than a
+//!                                                transaction takes                             54000
 //!                                                each so many COMMITs: a conflict              40001 (OC000)
 //!                                                after so many COMMITs the connection ends
 //! ```
@@ -23,6 +24,9 @@ use std::{
 
 /// The most rows that a transaction changes.
 pub const MAX_ROWS: usize = 3_000;
+
+/// The most bytes that a transaction changes. Here they are those of the values that are bound.
+pub const MAX_BYTES: usize = 10 << 20;
 
 /// The statement that creates what the emulator needs in the database.
 pub const SCHEMA: &str = "
@@ -58,6 +62,7 @@ struct Counts {
     commits: AtomicUsize,
     unsupported: AtomicUsize,
     largest: AtomicUsize,
+    largest_bytes: AtomicUsize,
 }
 
 impl Dsql {
@@ -100,6 +105,11 @@ impl Dsql {
     pub fn largest(&self) -> usize {
         self.counts.largest.load(Ordering::Relaxed)
     }
+
+    /// Returns how many bytes of values the largest transaction had that sent its COMMIT.
+    pub fn largest_bytes(&self) -> usize {
+        self.counts.largest_bytes.load(Ordering::Relaxed)
+    }
 }
 
 fn serve(
@@ -141,9 +151,12 @@ fn requests(
     weather: Weather,
     counts: &Counts,
 ) -> io::Result<()> {
-    let mut lived = 0;
+    let (mut lived, mut bytes) = (0, 0);
     loop {
         let (kind, body) = read_message(client)?;
+        if kind == b'B' {
+            bytes += body.len();
+        }
         let text = match kind {
             b'Q' => text(&body).to_owned(),
             // Behind the name of the statement.
@@ -156,9 +169,15 @@ fn requests(
                 let commits = counts.commits.fetch_add(1, Ordering::Relaxed) + 1;
                 let changed = rows.swap(0, Ordering::Relaxed);
                 counts.largest.fetch_max(changed, Ordering::Relaxed);
+                let changed_bytes = std::mem::take(&mut bytes);
+                counts
+                    .largest_bytes
+                    .fetch_max(changed_bytes, Ordering::Relaxed);
                 lived += 1;
                 if changed > MAX_ROWS {
                     Some(("54000", "transaction row limit exceeded"))
+                } else if changed_bytes > MAX_BYTES {
+                    Some(("54000", "transaction size limit 10mb exceeded"))
                 } else if weather.conflicts > 0 && commits.is_multiple_of(weather.conflicts) {
                     Some((
                         "40001",
@@ -172,6 +191,7 @@ fn requests(
         };
         if text.to_ascii_uppercase().starts_with("BEGIN") || text.eq_ignore_ascii_case("rollback") {
             rows.store(0, Ordering::Relaxed);
+            bytes = 0;
         }
         match refusal {
             None => server.write_all(&message(Some(kind), &body))?,

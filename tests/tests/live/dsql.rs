@@ -6,7 +6,7 @@ use libtest_mimic::Trial;
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_sqlx::{ChunkLimits, EngineProfile, NotBulk, UnitOfWork};
 use ordid_tests::{
-    dsql::{Dsql, MAX_ROWS, SCHEMA, Weather},
+    dsql::{Dsql, MAX_BYTES, MAX_ROWS, SCHEMA, Weather},
     faults::Remote,
     servers::Servers,
     soak,
@@ -29,6 +29,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add!(
         a_large_unit_of_work_goes_in_chunks_through_conflicts,
         a_transaction_takes_no_more_rows_than_it_may,
+        a_transaction_takes_no_more_bytes_than_it_may,
         the_emulator_refuses_what_postgres_takes,
         a_process_that_is_killed_twenty_times_writes_each_row_once,
     );
@@ -69,6 +70,11 @@ async fn emulator(pool: &PgPool, weather: Weather) -> Outcome<(Dsql, PgPool)> {
     raw_sql(ordid_sqlx::flushes_table::<Postgres>())
         .execute(pool)
         .await?;
+    before(pool, weather)
+}
+
+/// The same of a database that has all it needs.
+fn before(pool: &PgPool, weather: Weather) -> Outcome<(Dsql, PgPool)> {
     let options = pool.connect_options();
     let dsql = Dsql::start(Postgres::address(&options)?, weather)?;
     let through = Postgres::through(&options, dsql.port());
@@ -139,6 +145,55 @@ async fn a_transaction_takes_no_more_rows_than_it_may(pool: PgPool) -> Outcome {
     work.flush(&through).await?;
     assert_eq!(count(&pool, "readings").await?, 2_899);
     assert_eq!(dsql.unsupported(), 0);
+    Ok(())
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "documents")]
+struct Document {
+    #[ordid(key)]
+    id: ReadingId,
+    text: String,
+}
+
+/// 300 rows of 100 kB, of which three transactions at least have to have a part.
+async fn a_transaction_takes_no_more_bytes_than_it_may(pool: PgPool) -> Outcome {
+    const ROWS: i64 = 300;
+    const TEXT: usize = 100_000;
+    let (dsql, through) = emulator(&pool, Weather::FAIR).await?;
+    raw_sql("CREATE TABLE documents (id uuid PRIMARY KEY, text text NOT NULL)")
+        .execute(&pool)
+        .await?;
+    let documents = || {
+        let mut work = UnitOfWork::new().with_engine(EngineProfile::AURORA_DSQL);
+        for _ in 0..ROWS {
+            work.add(Document {
+                id: ReadingId::generate(),
+                text: "x".repeat(TEXT),
+            });
+        }
+        work
+    };
+    // The rows are few enough, and only the server knows what their bytes are to it.
+    let error = documents().flush(&through).await.unwrap_err();
+    assert!(!error.is_commit_unknown(), "{error}");
+    assert!(
+        error.to_string().contains("transaction size limit"),
+        "{error}"
+    );
+    assert_eq!(count(&pool, "documents").await?, 0);
+    assert!(dsql.largest_bytes() > MAX_BYTES);
+
+    let (dsql, through) = before(&pool, Weather::FAIR)?;
+    let mut work = documents().in_chunks(ChunkLimits::OF_ENGINE);
+    assert_eq!(work.flush(&through).await?.rows(), usize::try_from(ROWS)?);
+    assert_eq!(count(&pool, "documents").await?, ROWS);
+    assert_eq!(count(&pool, "ordid_flushes").await?, 3);
+    assert!(
+        (MAX_BYTES / 2..=MAX_BYTES).contains(&dsql.largest_bytes()),
+        "{}",
+        dsql.largest_bytes()
+    );
     Ok(())
 }
 
