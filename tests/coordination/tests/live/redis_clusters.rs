@@ -246,6 +246,18 @@ fn watched(urls: &str) -> Reconnecting<MultiplexedConnection> {
     })
 }
 
+/// The same for threads.
+fn watched_by_threads(urls: &str) -> Blocking {
+    let urls: Vec<String> = urls.split(',').map(str::to_owned).collect();
+    Blocking::connecting(move || {
+        let mut sentinel = Sentinel::build(urls.clone())?;
+        let master = sentinel.master_for(ordid_harness::REDIS_SERVICE, None)?;
+        let connection = master.get_connection_with_timeout(SOON)?;
+        connection.set_read_timeout(Some(SOON))?;
+        Ok(connection)
+    })
+}
+
 /// A contender behind Sentinel.
 pub fn watched_contender(urls: &str, key: &str) -> RedisLease<Reconnecting<MultiplexedConnection>> {
     RedisLease::new(watched(urls), key, near()).with_replicas(TWO, WITHIN)
@@ -275,7 +287,12 @@ async fn sentinel_duel((mut servers, sentinels): ([Server; 3], [Server; 3])) -> 
     let lease = RedisLease::new(watched(&urls), KEY, near());
     lease.create(Timestamp::MIN).await?;
     let connect = async || watched(&urls);
+    let threads = RedisCounter::new(watched_by_threads(&urls), "threads");
+    let threads = threads.with_replicas(TWO, WITHIN);
     let fail_over = move || {
+        wait("the count", || threads.create(1).ok());
+        let mut reserve = || SegmentSource::reserve(&threads, TEN).ok()?.first();
+        let before = wait("a number", &mut reserve);
         thread::sleep(Duration::from_secs(1));
         servers[0].kill().expect("it was running");
         let killed = Instant::now();
@@ -287,6 +304,7 @@ async fn sentinel_duel((mut servers, sentinels): ([Server; 3], [Server; 3])) -> 
         wait("the old master as a replica", || {
             (!is_master(&servers[0])).then_some(())
         });
+        assert!(wait("the next number", &mut reserve) > before);
         (servers, sentinels)
     };
     let told = format!("redis-sentinel|skewed|{KEY}|{urls}");
