@@ -7,7 +7,9 @@
 //!
 //! A server names itself by a replication id. A replica has its master's, and gets one of its own when it takes over;
 //! the master's is then the second that it has. A server that is only started again has another id, too, and no
-//! second: with `appendfsync always` it lacks nothing.
+//! second: with `appendfsync always` it lacks nothing. So a fail-over is not seen if the new master is started again
+//! before anybody acquires; that matters only within `max_ahead` of what was lost. Nor does this help against two
+//! masters at once, of which each is asked by others: there only replicas that confirm do.
 
 use core::{fmt, time::Duration};
 
