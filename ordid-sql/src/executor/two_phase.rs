@@ -1,10 +1,10 @@
 //! Carries out the part of one shard in a two-phase commit: see [`two_phase`](crate::two_phase) for the protocol.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{Result, deadline::Deadline, no_values, read::read_committed, reads, statements_of};
 use crate::{
-    DriverError, Failure, FlushError, Flushed, Markers, Work,
+    DriverError, Failure, FlushError, Flushed, Markers, Retry, Work,
     marker::exists,
     observe::{self, Span},
     spi::{
@@ -181,38 +181,7 @@ impl<B: RowBinder> Work<B> {
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
         let values = || no_values(&self.rows);
-        let deadline = Deadline::new(self.deadline);
-        let mut was_lost = false;
-        let mut failures = 0;
-        loop {
-            let attempt = end_once(source, gid, commits, was_lost, &values);
-            let error = match deadline.bound(attempt).await {
-                Some(Ok(ended)) => return Ok(ended),
-                Some(Err(error)) => error,
-                None => {
-                    source.discard();
-                    return Err(FlushError::timeout(self.deadline.unwrap_or_default()));
-                }
-            };
-            failures += 1;
-            let is_lost = error.failure() == Failure::Lost;
-            if is_lost {
-                source.discard();
-            }
-            was_lost |= is_lost;
-            let may_again = match error.failure() {
-                Failure::Lost => source.may_reconnect(),
-                Failure::Transient => true,
-                Failure::Refused | Failure::Duplicate => false,
-            };
-            match self.retry.delay(failures) {
-                Some(delay) if may_again && !deadline.is_over() => {
-                    source.release();
-                    source.pause(deadline.shorten(delay)).await;
-                }
-                _ => return Err(error),
-            }
-        }
+        end_prepared(source, gid, commits, self.retry, self.deadline, &values).await
     }
 
     /// Returns whether there is a marker row with this key.
@@ -314,8 +283,50 @@ pub(super) async fn prepare<T: FlushTransaction>(
     (Ok(()), is_spoilt)
 }
 
+/// Ends a prepared transaction, in as many attempts as these settings allow.
+pub(crate) async fn end_prepared<S: ConnectionSource>(
+    source: &mut S,
+    gid: &str,
+    commits: bool,
+    retry: Retry,
+    within: Option<Duration>,
+    values: &(impl Fn() -> <S::Connection as FlushConnection>::Binder + Sync),
+) -> Result<Ended, S::Connection> {
+    let deadline = Deadline::new(within);
+    let mut was_lost = false;
+    for failures in 1.. {
+        let attempt = end_once(source, gid, commits, was_lost, values);
+        let error = match deadline.bound(attempt).await {
+            Some(Ok(ended)) => return Ok(ended),
+            Some(Err(error)) => error,
+            None => {
+                source.discard();
+                return Err(FlushError::timeout(within.unwrap_or_default()));
+            }
+        };
+        let is_lost = error.failure() == Failure::Lost;
+        if is_lost {
+            source.discard();
+        }
+        was_lost |= is_lost;
+        let may_again = match error.failure() {
+            Failure::Lost => source.may_reconnect(),
+            Failure::Transient => true,
+            Failure::Refused | Failure::Duplicate => false,
+        };
+        match retry.delay(failures) {
+            Some(delay) if may_again && !deadline.is_over() => {
+                source.release();
+                source.pause(deadline.shorten(delay)).await;
+            }
+            _ => return Err(error),
+        }
+    }
+    Err(FlushError::unsaid())
+}
+
 /// Ends a prepared transaction at one attempt.
-pub(crate) async fn end_once<S: ConnectionSource>(
+async fn end_once<S: ConnectionSource>(
     source: &mut S,
     gid: &str,
     commits: bool,
@@ -364,10 +375,13 @@ async fn end_in<T: FlushTransaction>(
     let Some(error) = error else {
         return Ok(Ended::Now);
     };
-    // Why it was refused is less than whether it is there: another session may be ending it.
     let is_there = Statement::query(TwoPhase::is_prepared(gid));
     match open.exists(&is_there, values()).await? {
-        true => Err(error),
+        // Another session may be ending it. If it is a privilege that is missing, that is told in the end.
+        true => Err(DriverError {
+            failure: Failure::Transient,
+            ..error
+        }),
         false => Ok(Ended::Gone),
     }
 }

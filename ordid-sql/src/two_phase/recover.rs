@@ -13,8 +13,8 @@ use ordid_core::{
 
 use super::{Gid, TwoPhase, check_engine, check_name, fence_of};
 use crate::{
-    Failure, FlushError,
-    executor::two_phase::{Ended, end_once},
+    EngineProfile, Failure, FlushError, Retry,
+    executor::two_phase::{Ended, end_prepared},
     marker::{self, may_be_removed},
     spi::{
         Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder, Statement,
@@ -119,7 +119,15 @@ pub fn recover_prepared<S: ConnectionSource>(
             }
             let commits = decision == OrphanDecision::Committed;
             let values = || Binder::<S>::of_marker(Uuid::nil());
-            let ended = end_once(&mut sources[gid.shard], &text, commits, false, &values).await?;
+            let ended = end_prepared(
+                &mut sources[gid.shard],
+                &text,
+                commits,
+                Retry::DEFAULT,
+                None,
+                &values,
+            )
+            .await?;
             match (ended, commits) {
                 // Somebody else has ended it, in the same way.
                 (Ended::Gone, _) => {}
@@ -184,6 +192,14 @@ async fn texts<S: ConnectionSource>(source: &mut S, sql: String) -> Result<Vec<S
     Ok(rows.into_iter().map(|row| row.text).collect())
 }
 
+/// Returns the profile of the engine, under which nothing is prepared by name: a pooler may be in between.
+fn engine_of<S: ConnectionSource>(source: &S) -> EngineProfile {
+    EngineProfile {
+        prepares: false,
+        ..source.engine()
+    }
+}
+
 /// Begins a transaction.
 async fn begin<S: ConnectionSource>(
     source: &mut S,
@@ -202,7 +218,7 @@ async fn begin<S: ConnectionSource>(
 
 /// Finds out on the shard that decides what was decided so far.
 async fn decision<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<OrphanDecision, S> {
-    let engine = source.engine();
+    let engine = engine_of(source);
     let mut open = begin(source).await?;
     let found = marker::exists(&mut open, Writer::of::<Binder<S>>(&engine), flush).await;
     let _ = open.rollback(found.is_err()).await;
@@ -217,7 +233,7 @@ async fn decision<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Or
 
 /// Sees to it that a flush that is not committed never is. It may be committed before this succeeds.
 async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<OrphanDecision, S> {
-    let engine = source.engine();
+    let engine = engine_of(source);
     let marker = Writer::of::<Binder<S>>(&engine).marker(StatementKind::Insert);
     let mut open = begin(source).await?;
     if let Some(bounds) = engine.bounds_waits {

@@ -487,7 +487,7 @@ impl Server {
     }
 
     /// Keeps a call, and returns what the script says to it.
-    fn take(&self, line: String) -> Option<Answer> {
+    pub(super) fn take(&self, line: String) -> Option<Answer> {
         let mut state = self.state();
         let found = state.script.iter_mut();
         let found = found
@@ -510,7 +510,7 @@ impl Server {
         answer
     }
 
-    fn answered(&self, answer: &Option<Answer>) -> Answered {
+    pub(super) fn answered(&self, answer: &Option<Answer>) -> Answered {
         Answered {
             polls: match answer {
                 Some(Answer::Silence) => u32::MAX,
@@ -526,7 +526,7 @@ impl Server {
 }
 
 /// The answer is not there for so many polls.
-struct Answered {
+pub(super) struct Answered {
     polls: u32,
 }
 
@@ -561,7 +561,7 @@ fn refuses_a_row() -> DriverError<io::Error> {
 #[derive(Debug)]
 pub(super) struct Connection<const RUNS: bool> {
     pub(super) server: Server,
-    number: usize,
+    pub(super) number: usize,
     /// How many rows a piece of the bulk command takes; `None` where there is no such command.
     piece: Option<usize>,
 }

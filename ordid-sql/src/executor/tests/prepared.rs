@@ -28,33 +28,38 @@ impl<const RUNS: bool> Open<'_, RUNS> {
             _ if sql.starts_with("ROLLBACK PREPARED") => ("ROLLBACK PREPARED", Some(false)),
             _ => return None,
         };
-        let answer = self.connection.call(what).await;
-        if let Some(Answer::Fails(failure)) = answer {
-            return Some(Err(driver(failure).into()));
-        }
-        let mut state = self.connection.server.state();
-        let found = match ends {
-            None if what == "PREPARE" => {
-                let staged = std::mem::take(&mut self.staged);
-                state.prepared.insert(gid_of(sql), staged);
-                true
-            }
-            None => true,
-            Some(commits) => match state.prepared.remove(&gid_of(sql)) {
-                Some(rows) => {
-                    if commits {
-                        state.commit(rows);
-                    }
-                    true
-                }
-                None => false,
-            },
-        };
+        let server = self.connection.server.clone();
+        let answer = server.take(format!("{} {what}", self.connection.number));
+        let is_done = !matches!(answer, Some(Answer::Fails(_)));
+        // It is carried out before anyone can hear of it.
+        let found = !is_done || self.carry_out(what, ends, sql);
+        server.answered(&answer).await;
         Some(match answer {
-            Some(Answer::FailsAfter(failure)) => Err(driver(failure).into()),
+            Some(Answer::Fails(failure) | Answer::FailsAfter(failure)) => {
+                Err(driver(failure).into())
+            }
             _ if !found => Err(driver(Failure::Refused).into()),
             _ => Ok(Changed::Rows(0)),
         })
+    }
+
+    /// Returns whether there is such a prepared transaction, if it is to be ended.
+    fn carry_out(&mut self, what: &str, ends: Option<bool>, sql: &str) -> bool {
+        let mut state = self.connection.server.state();
+        let Some(commits) = ends else {
+            if what == "PREPARE" {
+                let staged = std::mem::take(&mut self.staged);
+                state.prepared.insert(gid_of(sql), staged);
+            }
+            return true;
+        };
+        let rows = state.prepared.remove(&gid_of(sql));
+        match rows {
+            Some(rows) if commits => state.commit(rows),
+            Some(_) => {}
+            None => return false,
+        }
+        true
     }
 
     pub(super) async fn is_prepared(
@@ -226,11 +231,50 @@ fn a_savepoint_cannot_be_prepared() {
     assert_eq!(items(&servers), [0; 3]);
 }
 
+/// Dropped at any poll, a flush leaves rows that the next flush writes once.
+#[test]
+fn a_flush_that_is_dropped_at_any_poll_is_resumed() {
+    for polls in 0.. {
+        let servers = Servers::default();
+        let mut unit = unit();
+        let is_over = {
+            let flush = unit.flush(EngineProfile::POSTGRES, 3, |unit, shard| {
+                let source = Source::new(&servers[shard]);
+                Box::pin(unit.0.flush(source, TransactionScope::Transaction))
+            });
+            let mut flush = pin!(flush);
+            let mut context = Context::from_waker(Waker::noop());
+            (0..polls).any(|_| flush.as_mut().poll(&mut context).is_ready())
+        };
+        servers.iter().for_each(Server::lose_connection);
+        if polls % 2 == 0 {
+            let _ = recover(&servers);
+        }
+        let mut outcome = flush_all(&mut unit, &servers);
+        // A recovery has kept it from being committed.
+        if outcome.is_err() {
+            assert_eq!(items(&servers), [0; 3], "{polls}");
+            outcome = flush_all(&mut unit, &servers);
+        }
+        outcome.unwrap();
+        assert_eq!(items(&servers), [2; 3], "{polls}");
+        assert!(
+            servers.iter().all(|it| it.state().prepared.is_empty()),
+            "{polls}"
+        );
+        assert_eq!(unit.len(), 0);
+        if is_over {
+            assert!(polls > 20);
+            return;
+        }
+    }
+}
+
 /// Random failures of any call on any server, and recoveries by others between two flushes. Whatever a flush says is so,
 /// and stays so once what is prepared was recovered.
 #[test]
 fn ten_thousand_random_worlds_are_written_everywhere_or_nowhere() {
-    const CALLS: [&str; 10] = [
+    const CALLS: [&str; 11] = [
         "begin",
         "bound",
         "how many",
@@ -241,6 +285,7 @@ fn ten_thousand_random_worlds_are_written_everywhere_or_nowhere() {
         "ROLLBACK",
         "commit",
         "is it prepared",
+        "probe marker",
     ];
     let mut seen = BTreeSet::new();
     for seed in 0..10_000 {

@@ -7,14 +7,18 @@ use libtest_mimic::Trial;
 use ordid::KeyType as _;
 use ordid_harness::Policy;
 use ordid_sqlx::{
-    Error, Flushed, OrphanDecision, Retry, ShardedUnitOfWork, Sharding, prepared_orphans,
-    recover_prepared,
+    EngineProfile, Error, Flushed, OrphanDecision, Retry, ShardedUnitOfWork, Sharding,
+    prepared_orphans, recover_prepared,
 };
 use ordid_tests::{
     proxy::{At, Fault, Proxy},
     servers::{Scratch as _, Servers},
 };
-use sqlx::{Pool, Postgres, pool::PoolOptions, postgres::PgSslMode};
+use sqlx::{
+    Pool, Postgres, Row as _,
+    pool::PoolOptions,
+    postgres::{PgConnectOptions, PgSslMode},
+};
 
 use super::{Second, Tenant, TenantId};
 use crate::{
@@ -61,6 +65,8 @@ pub fn trials(servers: &Servers, second: &Second, trials: &mut Vec<Trial>) {
         changes_after_an_unfinished_flush_are_refused,
         a_process_killed_at_each_poll_leaves_all_rows_or_none,
     );
+    let name = "transactions_are_prepared_and_ended_over_other_connections";
+    trials.push(behind_pgbouncer(servers, name, over_other_connections));
 }
 
 /// Makes two databases on the first server and one on the second.
@@ -86,42 +92,64 @@ fn on_three<F: Future<Output = Outcome>>(
     Trial::test(name, move || {
         run(async || {
             let second = super::second_url(&second)?;
-            let mut pools = Vec::new();
-            let mut cleanups = Vec::new();
-            for url in [&first, &second, &first] {
-                let (pool, cleanup) = Postgres::scratch(url).await?;
-                let options = (*pool.connect_options()).clone();
-                // A test need not wait for 10 s.
-                let options = options.options([("lock_timeout", "500ms")]);
-                pools.push(
-                    PoolOptions::new()
-                        .max_connections(6)
-                        .connect_with(options)
-                        .await?,
-                );
-                cleanups.push(cleanup);
-            }
-            for pool in &pools {
-                let sql = "CREATE TABLE tenants (id uuid NOT NULL PRIMARY KEY, name text NOT NULL UNIQUE)";
-                Postgres::script(pool, sql).await?;
-                Postgres::create_flushes(pool).await?;
-            }
-            let outcome = test(pools.clone()).await;
-            for pool in &pools {
-                forget_prepared(pool).await?;
-                pool.close().await;
-            }
-            for cleanup in cleanups {
-                cleanup.await?;
-            }
-            outcome
+            // A test need not wait for 10 s.
+            let patient = |options: PgConnectOptions| options.options([("lock_timeout", "500ms")]);
+            on_databases([&first, &second, &first], patient, test).await
         })
     })
 }
 
+/// Makes three databases behind PgBouncer.
+fn behind_pgbouncer<F: Future<Output = Outcome>>(
+    servers: &Servers,
+    name: &str,
+    test: impl FnOnce(Pools) -> F + Send + 'static,
+) -> Trial {
+    let name = format!("pgbouncer::shards::two_phase::{name}");
+    match servers.url("pgbouncer") {
+        Err(reason) => ignored(name, reason),
+        Ok(url) => Trial::test(name, move || {
+            run(async || on_databases([&*url; SHARDS], |it| it, test).await)
+        }),
+    }
+}
+
+async fn on_databases<F: Future<Output = Outcome>>(
+    urls: [&str; SHARDS],
+    options: impl Fn(PgConnectOptions) -> PgConnectOptions,
+    test: impl FnOnce(Pools) -> F,
+) -> Outcome {
+    let mut pools = Vec::new();
+    let mut cleanups = Vec::new();
+    for url in urls {
+        let (pool, cleanup) = Postgres::scratch(url).await?;
+        let options = options((*pool.connect_options()).clone());
+        let pool = PoolOptions::new().max_connections(6).connect_with(options);
+        pools.push(pool.await?);
+        cleanups.push(cleanup);
+    }
+    for pool in &pools {
+        let sql = "CREATE TABLE tenants (id uuid NOT NULL PRIMARY KEY, name text NOT NULL UNIQUE)";
+        Postgres::script(pool, sql).await?;
+        Postgres::create_flushes(pool).await?;
+    }
+    let outcome = test(pools.clone()).await;
+    for pool in &pools {
+        forget_prepared(pool).await?;
+        pool.close().await;
+    }
+    for cleanup in cleanups {
+        cleanup.await?;
+    }
+    outcome
+}
+
 /// A database with a prepared transaction cannot be dropped.
 async fn forget_prepared(pool: &Pool<Postgres>) -> Result<(), sqlx::Error> {
-    for gid in prepared(pool).await? {
+    let sql = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()";
+    // A pooler may be in between, so nothing is prepared by name.
+    for row in sqlx::raw_sql(sql).fetch_all(pool).await? {
+        let gid: String = row.try_get(0)?;
         Postgres::script(pool, &format!("ROLLBACK PREPARED '{gid}'")).await?;
     }
     Ok(())
@@ -324,7 +352,7 @@ async fn what_does_not_go_together_is_refused_before_anything_is_sent(pools: Poo
     refused(begin()?.in_chunks(limits), "either `in_chunks`").await?;
     refused(begin()?.without_record(), "cannot be `without_record`").await?;
     refused(begin()?.two_phase_commit("a:b"), "the name \"a:b\"").await?;
-    let engine = ordid_sqlx::EngineProfile::AURORA_DSQL;
+    let engine = EngineProfile::AURORA_DSQL;
     refused(begin()?.with_engine(engine), "shard 0 is Aurora DSQL").await?;
     check(&pools, 0).await
 }
@@ -651,4 +679,59 @@ async fn changes_after_an_unfinished_flush_are_refused(pools: Pools) -> Outcome 
     work.clear();
     recover_prepared(NAME, &pools, ANY_AGE).await?;
     check(&pools, ROWS).await
+}
+
+/// The pooler gives each transaction another connection: also the one that ends what another has prepared.
+async fn over_other_connections(pools: Pools) -> Outcome {
+    let mut direct = Vec::new();
+    for pool in &pools {
+        let port = sqlx::raw_sql("SELECT inet_server_port()").fetch_one(pool);
+        let port: i32 = port.await?.try_get(0)?;
+        let options = (*pool.connect_options()).clone();
+        let options = options.port(u16::try_from(port)?);
+        direct.push(PoolOptions::new().connect_with(options).await?);
+    }
+    let mut work = begin()?.with_engine(EngineProfile::PGBOUNCER);
+    let first = tenants(ROWS)?;
+    for tenant in &first {
+        work.add(tenant.clone())?;
+    }
+    assert_eq!(sum(&work.flush(&pools).await?), 3 * ROWS);
+    check(&direct, ROWS).await?;
+    // The shard that decides refuses a row, and the others are rolled back.
+    for tenant in tenants(ROWS)? {
+        work.add(tenant)?;
+    }
+    let id = decided_by_the_first()?;
+    let name = first[0].name.clone();
+    work.add(Tenant { id, name })?;
+    let error = work.flush(&pools).await.unwrap_err();
+    assert!(
+        error.shards().expect("sent")[0]
+            .as_ref()
+            .is_err_and(Error::is_unique_violation),
+        "{error}"
+    );
+    check(&direct, ROWS).await?;
+    // What a program has left that was killed before its decision.
+    let gid = format!(
+        "ordid:{NAME}:{}:0:2",
+        TenantId::generate().to_raw().simple()
+    );
+    let left = format!(
+        "BEGIN; INSERT INTO tenants VALUES (gen_random_uuid(), 'x'); PREPARE TRANSACTION '{gid}'"
+    );
+    let mut connection = direct[2].acquire().await?;
+    for sql in left.split("; ") {
+        Postgres::execute_in(&mut connection, sql).await?;
+    }
+    assert_eq!(orphans(&pools).await?, [(2, OrphanDecision::NotCommitted)]);
+    let recovered = recover_prepared(NAME, &pools, ANY_AGE).await?;
+    assert_eq!(recovered.rolled_back, [gid]);
+    drop(connection);
+    check(&direct, ROWS).await?;
+    for pool in direct {
+        pool.close().await;
+    }
+    Ok(())
 }
