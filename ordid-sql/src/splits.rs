@@ -131,7 +131,7 @@ mod tests {
         let postgres = |engine: EngineProfile| {
             engine.split_by_bucket::<EventId, column::Uuid, Postgres>("my events")
         };
-        let value = "('80000000-0000-8000-8000-000000000000'::uuid)";
+        let value = "('80000000-0000-8000-a000-000000000000'::uuid)";
         assert_eq!(
             postgres(EngineProfile::COCKROACHDB),
             Some(format!("ALTER TABLE \"my events\" SPLIT AT VALUES {value}"))
@@ -150,7 +150,7 @@ mod tests {
         let mysql = |engine: EngineProfile| {
             engine.split_by_bucket::<EventId, column::Binary16, MySql>("events")
         };
-        let value = "(X'80000000000080008000000000000000')";
+        let value = "(X'8000000000008000a000000000000000')";
         assert_eq!(
             mysql(EngineProfile::TIDB),
             Some(format!("SPLIT TABLE `events` BY {value}"))

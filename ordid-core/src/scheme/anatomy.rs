@@ -168,7 +168,7 @@ fn join<S: Scheme, const N: usize>(fields: [(&'static str, u128, u32); N]) -> Re
 }
 
 /// The inverse of [`join`].
-fn split<const N: usize>(mut joined: u128, bits: [u32; N]) -> [u128; N] {
+pub(crate) fn split<const N: usize>(mut joined: u128, bits: [u32; N]) -> [u128; N] {
     let mut fields = [0; N];
     for (field, bits) in fields.iter_mut().zip(bits).rev() {
         *field = joined & ((1 << bits) - 1);

@@ -320,8 +320,6 @@ fn keys_rise_exactly_where_declared<S: Slotted>(node: S::Node) {
         "uuid_v1" | "ordered_text_22_time64" | "ordered_text_22_time64_push" => {
             rule == Comparison::MariaDbUuid
         }
-        // The type refuses one in 64 of them.
-        "uuid_v7_spread" => rule == Comparison::MariaDbUuid,
         _ => false,
     };
     let keys = keys_over_time(&scripted::<S>(node, 7, Policy::DEFAULT), start::<S>());

@@ -7,23 +7,21 @@
 //! |bucket |            unix_ts_ms (upper 28 bits)                 |
 //! +-------+-----------------------+-------+-------+---------------+
 //! |  unix_ts_ms (next 16 bits)    | ver 8 |ms (4) |  counter (8)  |
-//! +---+---------------------------+-------+-------+---------------+
-//! |var|                   counter (next 30)                       |
-//! +---+---+-------------------------------------------------------+
-//! |cnt (4)|                 28 random bits                        |
-//! +-------+-------------------------------------------------------+
+//! +---+-+-------------------------+-------+-------+---------------+
+//! |var|1|                 counter (next 29)                       |
+//! +---+-+---+-----------------------------------------------------+
+//! | cnt (5) |                27 random bits                        |
+//! +---------+-----------------------------------------------------+
 //! ```
 //!
 //! This is the layout of 16 buckets, which are 4 bits. Each bit more of the bucket is a random bit less at the end, and
-//! moves all fields between by one: 2 buckets leave 31 random bits, 256 leave 24. Time and counter are those of
+//! moves all fields between by one: 2 buckets leave 30 random bits, 256 leave 23. Time and counter are those of
 //! [`uuid_v7`](super::uuid_v7). The version is 8, since a reader of version 7 would take the bucket for the time's first
-//! bits.
+//! bits. The bit behind the variant is one in all keys: MariaDB's `UUID` refuses some values of version 8 without it.
 //!
 //! Bytes are in network order; keys compare as their bytes do, so the bucket comes first, and keys rise in each bucket.
 //! [`spread`](super::spread) says which bucket a key gets, and how rows are read in the order of time all the same. An
 //! observer of one key does not know the random bits of the next.
-//!
-//! MariaDB's `UUID` refuses one in 64 values of version 8, so there the column is `binary16`.
 //!
 //! # References
 //!
@@ -39,18 +37,28 @@ use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
     generator::{OrderedGenerator, Slot, Slotted},
-    key::{RisesAsBytes, Scheme},
-    layout::Orders,
+    key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
+    layout::{Comparison, Orders},
     scheme::{
-        anatomy::{Certainty, Inspection, Layout, fits, narrowed, unpack_around_version},
+        anatomy::{
+            Certainty, Inspection, Layout, check, fits, has_version, narrowed, split, with_version,
+        },
         spread::{Spread, bucket_bits, round_robin},
     },
 };
 
 const COUNTER_BITS: u32 = 42;
 const TIME_BITS: u32 = 48;
-/// All but version and variant.
-const FIELD_BITS: u32 = 122;
+/// All but version, variant and the bit behind it.
+const FIELD_BITS: u32 = 121;
+/// The fields behind the variant and the bit behind it.
+const LAST_BITS: u32 = 61;
+/// The bit behind the variant.
+const ONE: u128 = 1 << LAST_BITS;
+
+const fn low(bits: u32) -> u128 {
+    (1 << bits) - 1
+}
 
 /// The scheme `uuid_v7_spread`, of 2 to 256 buckets, a power of two.
 #[derive(Debug)]
@@ -58,15 +66,20 @@ pub enum UuidV7Spread<const BUCKETS: u16 = 16> {}
 
 impl<const BUCKETS: u16> UuidV7Spread<BUCKETS> {
     const BUCKET_BITS: u32 = bucket_bits(BUCKETS);
-    const RANDOM_BITS: u32 = 32 - Self::BUCKET_BITS;
+    const RANDOM_BITS: u32 = FIELD_BITS - TIME_BITS - COUNTER_BITS - Self::BUCKET_BITS;
 
-    /// Puts 122 bits around version and variant.
-    #[inline]
+    /// Puts the fields around version and variant.
     const fn around_version(fields: u128) -> Uuid {
-        let last = fields & ((1 << 62) - 1);
-        let middle = (fields >> 62) & 0xfff;
-        let first = fields >> 74;
-        Uuid::from_u128(first << 80 | 8 << 76 | middle << 64 | 2 << 62 | last)
+        let last = fields & low(LAST_BITS);
+        let middle = fields >> LAST_BITS & 0xfff;
+        let first = fields >> (LAST_BITS + 12);
+        Uuid::from_u128(first << 80 | 8 << 76 | middle << 64 | 0b10 << 62 | ONE | last)
+    }
+
+    /// The inverse of [`around_version`](Self::around_version).
+    const fn fields(raw: &Uuid) -> u128 {
+        let bits = raw.as_u128();
+        (bits >> 80) << (LAST_BITS + 12) | (bits >> 64 & 0xfff) << LAST_BITS | bits & low(LAST_BITS)
     }
 
     const fn place(bucket: u64, unix_ts_ms: u64, counter: u64, random: u64) -> Uuid {
@@ -80,9 +93,20 @@ impl<const BUCKETS: u16> UuidV7Spread<BUCKETS> {
 }
 
 impl<const BUCKETS: u16> Scheme for UuidV7Spread<BUCKETS> {
-    rfc_9562!("uuid_v7_spread", version 8, Orders::BYTES);
+    type Raw = Uuid;
 
+    const NAME: &'static str = "uuid_v7_spread";
+    const ORDERS: Orders = Orders::BYTES.and(Comparison::MariaDbUuid);
+    const EXPECTED: &'static str = "version 8, variant RFC 9562 and a one behind it";
     const BUCKETS: u16 = BUCKETS;
+
+    fn check(raw: &Uuid) -> bool {
+        has_version(raw, 8) && raw.as_u128() & ONE != 0
+    }
+
+    fn coerce(raw: Uuid) -> Uuid {
+        Uuid::from_u128(with_version(raw, 8).as_u128() | ONE)
+    }
 
     fn bucket(raw: &Uuid) -> u16 {
         u16::from(raw.as_bytes()[0]) >> (8 - Self::BUCKET_BITS)
@@ -95,6 +119,7 @@ impl<const BUCKETS: u16> Scheme for UuidV7Spread<BUCKETS> {
 }
 
 impl<const BUCKETS: u16> RisesAsBytes for UuidV7Spread<BUCKETS> {}
+impl<const BUCKETS: u16> RisesInMariaDbUuid for UuidV7Spread<BUCKETS> {}
 
 impl<const BUCKETS: u16> Slotted for UuidV7Spread<BUCKETS> {
     counter_bits!(index: 20, seed: 41, random: Self::RANDOM_BITS);
@@ -115,7 +140,7 @@ pub struct Parts {
     pub unix_ts_ms: u64,
     /// 42 bits.
     pub counter: u64,
-    /// The random bits: 32 less those of the bucket.
+    /// 31 bits less those of the bucket.
     pub random: u32,
 }
 
@@ -126,7 +151,7 @@ pub struct Parts {
 ///
 /// let parts = Parts { bucket: 0xb, unix_ts_ms: 0x017f_22e2_79b0, counter: 0x123, random: 0x4567 };
 /// let key = UuidV7Spread::<16>::pack(parts)?;
-/// assert_eq!(key.to_string(), "b017f22e-279b-8000-8000-001230004567");
+/// assert_eq!(key.to_string(), "b017f22e-279b-8000-a000-000918004567");
 /// assert_eq!(UuidV7Spread::<16>::unpack(&key)?, parts);
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
@@ -147,13 +172,14 @@ impl<const BUCKETS: u16> Layout for UuidV7Spread<BUCKETS> {
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+        check::<Self>(raw)?;
         let bits = [
             Self::BUCKET_BITS,
             TIME_BITS,
             COUNTER_BITS,
             Self::RANDOM_BITS,
         ];
-        let [bucket, unix_ts_ms, counter, random] = unpack_around_version::<Self, _>(raw, bits)?;
+        let [bucket, unix_ts_ms, counter, random] = split(Self::fields(raw), bits);
         Ok(Parts {
             bucket: narrowed(bucket),
             unix_ts_ms: narrowed(unix_ts_ms),
@@ -167,7 +193,6 @@ impl<const BUCKETS: u16> Layout for UuidV7Spread<BUCKETS> {
         let parts = Self::unpack(raw)?;
         Ok(Inspection {
             moment: Some(TimeScale::UNIX_MILLIS.moment_at(parts.unix_ts_ms)),
-            node: Some(parts.bucket.into()),
             counter: Some(parts.counter),
             version: Some(8),
             ..Inspection::of::<Self>(Certainty::Possible)
@@ -188,14 +213,17 @@ impl<const BUCKETS: u16> Spread for UuidV7Spread<BUCKETS> {
             counter,
             random,
         };
-        let highest = parts((1 << COUNTER_BITS) - 1, u32::MAX >> Self::BUCKET_BITS);
+        let highest = parts(
+            (1 << COUNTER_BITS) - 1,
+            u32::MAX >> (32 - Self::RANDOM_BITS),
+        );
         Ok((Self::pack(parts(0, 0))?, Self::pack(highest)?))
     }
 
     fn ends_of(bucket: u16) -> Result<(Uuid, Uuid), Error> {
         fits::<Self>("bucket", bucket, Self::BUCKET_BITS)?;
         let first = u128::from(bucket) << (FIELD_BITS - Self::BUCKET_BITS);
-        let behind = (1 << (FIELD_BITS - Self::BUCKET_BITS)) - 1;
+        let behind = low(FIELD_BITS - Self::BUCKET_BITS);
         Ok((
             Self::around_version(first),
             Self::around_version(first | behind),

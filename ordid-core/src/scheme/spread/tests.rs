@@ -202,12 +202,12 @@ fn parts_that_do_not_fit_are_named() {
         bucket: 15,
         unix_ts_ms: (1 << 48) - 1,
         counter: (1 << 42) - 1,
-        random: (1 << 28) - 1,
+        random: (1 << 27) - 1,
     };
     let raw = UuidV7Spread::<16>::pack(parts).unwrap();
     assert_eq!(raw.to_string(), "ffffffff-ffff-8fff-bfff-ffffffffffff");
     let (bucket, unix_ts_ms) = (16, 1 << 48);
-    let (counter, random) = (1 << 42, 1 << 28);
+    let (counter, random) = (1 << 42, 1 << 27);
     does_not_fit::<UuidV7Spread<16>, _>([
         (uuid_v7_spread::Parts { bucket, ..parts }, "bucket 16", 4),
         (
@@ -225,8 +225,8 @@ fn parts_that_do_not_fit_are_named() {
         ),
         (
             uuid_v7_spread::Parts { random, ..parts },
-            "random 268435456",
-            28,
+            "random 134217728",
+            27,
         ),
     ]);
     let parts = snowflake_spread::Parts {
@@ -414,8 +414,8 @@ fn each_bucket_begins_at_its_split() {
     let splits = EventId::splits();
     let texts: Vec<String> = splits.iter().map(EventId::to_string).collect();
     assert_eq!(texts.len(), 15);
-    assert_eq!(texts[0], "10000000-0000-8000-8000-000000000000");
-    assert_eq!(texts[14], "f0000000-0000-8000-8000-000000000000");
+    assert_eq!(texts[0], "10000000-0000-8000-a000-000000000000");
+    assert_eq!(texts[14], "f0000000-0000-8000-a000-000000000000");
     assert_eq!(
         ends_of::<EventId>(14).1.to_string(),
         "efffffff-ffff-8fff-bfff-ffffffffffff"
