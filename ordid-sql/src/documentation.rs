@@ -201,7 +201,8 @@ until flushing again succeeds.
 
 What [`plan`](Self::plan) finds, and another number of databases than of shards: then nothing was sent to
 any of them. Otherwise [`Error::shards`](crate::FlushError::shards) says what became of each: the parts of the
-shards that succeeded are committed, and those of the others are there to be flushed again.
+shards that succeeded are committed, and those of the others are there to be flushed again. With
+[`two_phase_commit`](Self::two_phase_commit) all parts are committed or none, as the text says.
 "
     };
     (journaled) => {

@@ -481,8 +481,7 @@ impl Flush {
 
     /// Ends the flush: an older transaction was not committed, and none of it ever can be.
     pub(crate) fn can_never_commit(&mut self) {
-        self.over(Outcome::Nothing);
-        self.state = State::Over(Outcome::Nothing);
+        self.state = self.over(Outcome::Nothing);
     }
 
     /// Reports what a probe found. Reported of any other step, it is an error of the adapter and changes

@@ -273,14 +273,30 @@ impl<B: RowBinder> Work<B> {
     /// If the unit of work has changed since a COMMIT whose outcome is unknown.
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
         match self.unresolved.as_ref().is_some_and(|it| it.has_changed) {
-            true => Err(Error::plan(
-                "the answer to the last COMMIT was lost, and the unit of work has changed since: the rows that it may \
-                 have written cannot be told from the others; after such an error, flush again before you add, update \
-                 or delete; now look for one of the keys in the database, `clear` the unit of work, and add what is \
-                 missing",
-            )),
+            true => Err(Self::unresolved_and_changed()),
             false => Ok(()),
         }
+    }
+
+    /// Does the same for rows that would go together with those of other shards, which were not in that COMMIT.
+    ///
+    /// # Errors
+    ///
+    /// If there was a COMMIT whose outcome is unknown.
+    pub(crate) fn check_resolved(&self) -> Result<(), Error> {
+        match self.unresolved {
+            Some(_) => Err(Self::unresolved_and_changed()),
+            None => Ok(()),
+        }
+    }
+
+    fn unresolved_and_changed() -> Error {
+        Error::plan(
+            "the answer to the last COMMIT was lost, and the unit of work has changed since: the rows that it may \
+             have written cannot be told from the others; after such an error, flush again before you add, update \
+             or delete; now look for one of the keys in the database, `clear` the unit of work, and add what is \
+             missing",
+        )
     }
 
     /// Returns the rows.

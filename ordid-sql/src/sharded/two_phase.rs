@@ -45,6 +45,10 @@ impl<W: WrapsWork> Sharded<W> {
         let Some(decides) = first.filter(|_| count > 1) else {
             return Ok(None);
         };
+        // A flush of one shard alone was no two-phase commit.
+        for work in &self.shards {
+            work.work().check_resolved()?;
+        }
         let coordinator = Arc::new(Coordinator::new(&name, decides));
         for (shard, work) in self.shards.iter_mut().enumerate() {
             if has_rows(work) {

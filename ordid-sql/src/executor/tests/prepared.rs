@@ -231,6 +231,36 @@ fn a_savepoint_cannot_be_prepared() {
     assert_eq!(items(&servers), [0; 3]);
 }
 
+/// One shard alone is committed as usual. If its COMMIT is unknown, it does not go together with others.
+#[test]
+fn an_unknown_commit_of_one_shard_is_resolved_before_others_join_it() {
+    let servers = Servers::default();
+    let mut alone = Sharded::<Unit>::new(Sharding::by_hash(3).unwrap());
+    alone.set_two_phase("test");
+    let register = Registration::in_key_order::<Item>;
+    let ids = || (1..).map(|id| item(id, "a"));
+    let of = |shard: usize| {
+        let sharding = Sharding::by_hash(3).unwrap();
+        ids()
+            .find(|it| sharding.shard_of(it).unwrap() == shard)
+            .unwrap()
+    };
+    alone.try_add(of(1), register).unwrap();
+    servers[1].once("commit", Answer::FailsAfter(Failure::Lost));
+    servers[1].times(9, "probe", Answer::Fails(Failure::Lost));
+    let error = flush_all(&mut alone, &servers).unwrap_err();
+    assert!(
+        error.shards().unwrap()[1]
+            .as_ref()
+            .unwrap_err()
+            .is_commit_unknown()
+    );
+    alone.try_add(of(2), register).unwrap();
+    let error = flush_all(&mut alone, &servers).unwrap_err();
+    assert!(error.is_plan(), "{error}");
+    assert_eq!(items(&servers), [0, 1, 0]);
+}
+
 /// Dropped at any poll, a flush leaves rows that the next flush writes once.
 #[test]
 fn a_flush_that_is_dropped_at_any_poll_is_resumed() {

@@ -1,0 +1,247 @@
+//! Flushes that do not learn how they end, and recoveries before, beside and behind them.
+
+use std::time::Duration;
+
+use ordid_sqlx::{OrphanDecision, Retry, recover_prepared};
+use ordid_tests::proxy::{At, Fault, Proxy};
+use sqlx::Postgres;
+
+use super::{
+    ANY_AGE, NAME, Pools, ROWS, SHARDS, Tenant, check, fill, orphans, prepared, rows, sum, tenants,
+    through,
+};
+use crate::{
+    Outcome,
+    database::{Executes as _, Live as _, read},
+};
+
+/// The COMMIT that decides is carried out or not, and the flush cannot find out.
+pub async fn an_unknown_decision_is_found_out_by_the_next_flush(pools: Pools) -> Outcome {
+    let mut expected = 0;
+    for (fault, is_committed) in [
+        (Fault::Cut(At::Commit(0)), false),
+        (Fault::SilenceAfterCommit, true),
+    ] {
+        let (through, proxy) = through(&pools, 0, "COMMIT").await?;
+        proxy.plan([fault]);
+        proxy_ends_with_the_first(&proxy);
+        let (work, _) = fill()?;
+        let mut work = work
+            .with_retry(Retry::NONE)
+            .with_deadline(Duration::from_secs(2));
+        let error = work.flush(&through).await.unwrap_err();
+        assert!(error.is_commit_unknown() && !error.is_prepared(), "{error}");
+        let start = "the answer to the COMMIT that decides was lost, so either the rows of all 3 shards will be written \
+                     or none; ";
+        assert!(error.to_string().starts_with(start), "{error}");
+        let decision = match is_committed {
+            true => OrphanDecision::Committed,
+            false => OrphanDecision::NotCommitted,
+        };
+        assert_eq!(orphans(&pools).await?, [(1, decision), (2, decision)]);
+        let flushed = work.flush(&pools).await?;
+        assert_eq!(sum(&flushed), 3 * ROWS);
+        expected += ROWS;
+        check(&pools, expected).await?;
+    }
+    Ok(())
+}
+
+/// The flush has lost its COMMIT, which did not come. A recovery rolls back what is prepared, and the flush finds that it
+/// can never be committed.
+pub async fn a_recovery_before_the_decision_keeps_the_flush_from_committing(
+    pools: Pools,
+) -> Outcome {
+    let (through, proxy) = through(&pools, 0, "COMMIT").await?;
+    proxy.plan([Fault::Cut(At::Commit(0))]);
+    proxy_ends_with_the_first(&proxy);
+    let (mut work, _) = fill()?;
+    let error = work.flush(&through).await.unwrap_err();
+    assert!(error.is_commit_unknown(), "{error}");
+    let recovered = recover_prepared(NAME, &pools, ANY_AGE).await?;
+    assert_eq!(
+        (recovered.committed.len(), recovered.rolled_back.len()),
+        (0, 2)
+    );
+    check(&pools, 0).await?;
+
+    let error = work.flush(&pools).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "nothing was written on any of 3 shards; shard 0: another program has recovered the prepared transactions of this \
+         flush and rolled them back, nothing was written"
+    );
+    assert!(error.is_transient() && !error.is_commit_unknown());
+    check(&pools, 0).await?;
+    assert_eq!(sum(&work.flush(&pools).await?), 3 * ROWS);
+    check(&pools, ROWS).await
+}
+
+/// While the transaction that decides is open, nobody can say whether it will be committed.
+pub async fn a_recovery_waits_for_a_decision_that_is_on_its_way(pools: Pools) -> Outcome {
+    let (through, proxy) = through(&pools, 0, "COMMIT").await?;
+    proxy.plan([Fault::HoldCommit]);
+    proxy_ends_with_the_first(&proxy);
+    let (work, _) = fill()?;
+    let mut work = work.with_retry(Retry::NONE);
+    let error = work.flush(&through).await.unwrap_err();
+    assert!(error.is_commit_unknown(), "{error}");
+    let error = recover_prepared(NAME, &pools, ANY_AGE).await.unwrap_err();
+    assert!(error.is_transient(), "{error}");
+    assert_eq!(rows(&pools).await?, [0; SHARDS]);
+    proxy.release();
+    while rows(&pools).await?[0] == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let recovered = recover_prepared(NAME, &pools, ANY_AGE).await?;
+    assert_eq!(recovered.committed.len(), 2);
+    check(&pools, ROWS).await?;
+    assert_eq!(sum(&work.flush(&pools).await?), 3 * ROWS);
+    check(&pools, ROWS).await
+}
+
+/// Each flush is written everywhere or nowhere, and says so.
+pub async fn recoveries_beside_flushes_leave_all_rows_or_none(pools: Pools) -> Outcome {
+    let flushes = async {
+        let (mut written, mut refused) = (Vec::new(), Vec::new());
+        for _ in 0..60 {
+            let (mut work, tenants) = fill()?;
+            match work.flush(&pools).await {
+                Ok(flushed) => {
+                    assert_eq!(sum(&flushed), tenants.len());
+                    written.extend(tenants);
+                }
+                Err(error) => {
+                    assert!(!error.is_commit_unknown(), "{error}");
+                    refused.extend(tenants);
+                }
+            }
+        }
+        Outcome::Ok((written, refused))
+    };
+    let recoveries = async {
+        loop {
+            // It may wait for a decision for longer than it may.
+            match recover_prepared(NAME, &pools, ANY_AGE).await {
+                Err(error) if !error.is_transient() => return error,
+                _ => tokio::time::sleep(Duration::from_millis(3)).await,
+            }
+        }
+    };
+    let (written, refused) = tokio::select! {
+        outcome = flushes => outcome?,
+        error = recoveries => return Err(error.into()),
+    };
+    let mut found = Vec::new();
+    for pool in &pools {
+        let here: Vec<Tenant> = read(pool, "SELECT * FROM tenants").await?;
+        found.extend(here);
+        assert_eq!(prepared(pool).await?, [""; 0]);
+    }
+    found.sort_by_key(|it| it.id);
+    let mut expected = written;
+    expected.sort_by_key(|it| it.id);
+    assert_eq!(found, expected);
+    assert!(
+        !found.is_empty() && !refused.is_empty(),
+        "{} {}",
+        found.len(),
+        refused.len()
+    );
+    Ok(())
+}
+
+pub async fn databases_in_another_order_are_not_recovered(pools: Pools) -> Outcome {
+    let (through, proxy) = through(&pools, 2, "COMMIT PREPARED").await?;
+    proxy.always(Fault::Cut(At::Commit(0)));
+    let (mut work, _) = fill()?;
+    work.flush(&through).await.unwrap_err();
+    for wrong in [
+        vec![pools[0].clone(), pools[2].clone(), pools[1].clone()],
+        vec![pools[2].clone()],
+    ] {
+        let error = recover_prepared(NAME, &wrong, ANY_AGE).await.unwrap_err();
+        assert!(error.is_wrong_database(), "{error}");
+    }
+    // Under another name there is nothing.
+    let recovered = recover_prepared("other", &pools, ANY_AGE).await?;
+    assert_eq!(recovered, ordid_sqlx::Recovered::default());
+    assert_eq!(orphans(&pools).await?, [(2, OrphanDecision::Committed)]);
+    // Once its marker rows may have been removed, nobody knows.
+    Postgres::script(&pools[0], "DELETE FROM ordid_flushes").await?;
+    let recovered = recover_prepared(NAME, &pools, Duration::from_secs(60)).await?;
+    assert_eq!(recovered.left[0].decision, OrphanDecision::NotCommitted);
+    let gid = &prepared(&pools[2]).await?[0];
+    let old = gid.replace(&gid[11..23], "018f00000000");
+    Postgres::script(&pools[2], &format!("ROLLBACK PREPARED '{gid}'")).await?;
+    let mut other = pools[2].acquire().await?;
+    for sql in [
+        "BEGIN",
+        "INSERT INTO tenants VALUES (gen_random_uuid(), 'x')",
+        &format!("PREPARE TRANSACTION '{old}'"),
+    ] {
+        Postgres::execute_in(&mut other, sql).await?;
+    }
+    let recovered = recover_prepared(NAME, &pools, ANY_AGE).await?;
+    assert_eq!(recovered.left[0].decision, OrphanDecision::Unknown);
+    assert_eq!(prepared(&pools[2]).await?, [old]);
+    Ok(())
+}
+
+pub async fn changes_after_an_unfinished_flush_are_refused(pools: Pools) -> Outcome {
+    let (through, proxy) = through(&pools, 1, "COMMIT PREPARED").await?;
+    proxy.always(Fault::Cut(At::Commit(0)));
+    let (mut work, _) = fill()?;
+    work.flush(&through).await.unwrap_err();
+    work.add(tenants(1)?.remove(0))?;
+    let error = work.flush(&pools).await.unwrap_err();
+    assert!(error.is_plan(), "{error}");
+    let words = "the last `two_phase_commit` has not ended, and the unit of work has changed since";
+    assert!(error.to_string().contains(words), "{error}");
+    work.clear();
+    recover_prepared(NAME, &pools, ANY_AGE).await?;
+    check(&pools, ROWS).await
+}
+
+pub async fn a_shard_out_of_reach_after_the_decision_is_finished_later(pools: Pools) -> Outcome {
+    let mut expected = 0;
+    for is_recovered in [false, true] {
+        let (through, proxy) = through(&pools, 1, "COMMIT PREPARED").await?;
+        proxy.always(Fault::Cut(At::Commit(0)));
+        let (mut work, _) = fill()?;
+        let error = work.flush(&through).await.unwrap_err();
+        assert!(error.is_prepared() && error.is_commit_unknown(), "{error}");
+        let text = error.to_string();
+        let start = "the flush is committed, but not yet on 1 of 3 shards; shard 1: the rows are prepared as ordid:test:";
+        assert!(text.starts_with(start), "{text}");
+        let outcomes = error.shards().expect("sent");
+        let is_ok: Vec<_> = outcomes.iter().map(Result::is_ok).collect();
+        assert_eq!(is_ok, [true, false, true]);
+        assert_eq!(
+            rows(&pools).await?,
+            [expected + ROWS, expected, expected + ROWS]
+        );
+        assert_eq!(orphans(&pools).await?, [(1, OrphanDecision::Committed)]);
+        if is_recovered {
+            let recovered = recover_prepared(NAME, &pools, Duration::from_secs(600)).await?;
+            assert_eq!((recovered.committed.len(), recovered.left.len()), (0, 1));
+            let recovered = recover_prepared(NAME, &pools, ANY_AGE).await?;
+            assert_eq!(
+                (recovered.committed.len(), recovered.rolled_back.len()),
+                (1, 0)
+            );
+            check(&pools, expected + ROWS).await?;
+        }
+        // Only what is left is counted.
+        assert_eq!(sum(&work.flush(&pools).await?), ROWS);
+        assert!(work.is_empty());
+        expected += ROWS;
+        check(&pools, expected).await?;
+    }
+    Ok(())
+}
+
+/// No other connection is served.
+fn proxy_ends_with_the_first(proxy: &Proxy) {
+    proxy.after(Fault::Cut(At::Up(0)));
+}
