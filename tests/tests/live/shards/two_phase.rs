@@ -47,7 +47,10 @@ pub fn trials(servers: &Servers, second: &Second, trials: &mut Vec<Trial>) {
             trials.push(on_three(servers, second, stringify!($test), async |pools| $test(pools).await));
         )+};
     }
-    use killed::a_process_killed_at_each_poll_leaves_all_rows_or_none;
+    use killed::{
+        a_process_killed_at_each_poll_leaves_all_rows_or_none,
+        a_process_killed_between_two_steps_leaves_all_rows_or_none,
+    };
     use recovered::*;
     add!(
         all_shards_are_committed_together,
@@ -66,6 +69,7 @@ pub fn trials(servers: &Servers, second: &Second, trials: &mut Vec<Trial>) {
         a_missing_table_of_marker_rows_is_told,
         changes_after_an_unfinished_flush_are_refused,
         a_process_killed_at_each_poll_leaves_all_rows_or_none,
+        a_process_killed_between_two_steps_leaves_all_rows_or_none,
     );
     let name = "transactions_are_prepared_and_ended_over_other_connections";
     trials.push(behind_pgbouncer(servers, name, over_other_connections));

@@ -11,9 +11,10 @@ use std::{
 };
 
 use ordid_sqlx::{OrphanDecision, prepared_orphans, recover_prepared};
+use ordid_tests::proxy::Fault;
 use sqlx::{ConnectOptions as _, Pool, Postgres, pool::PoolOptions, postgres::PgConnectOptions};
 
-use super::{ANY_AGE, NAME, Pools, ROWS, SHARDS, begin, check, rows, tenants};
+use super::{ANY_AGE, NAME, Pools, ROWS, SHARDS, begin, check, rows, tenants, through};
 use crate::{Outcome, database::Live as _};
 
 /// The addresses of the databases; in the environment of the process that is killed.
@@ -74,23 +75,61 @@ async fn flush(databases: &str, last: usize) -> Outcome {
 /// What a killed process has left: how many transactions are prepared, and how many shards are committed.
 type Left = (usize, usize);
 
+/// Between two that are prepared, before the decision, and between two commits: a network that is silent holds the process
+/// there.
+pub async fn a_process_killed_between_two_steps_leaves_all_rows_or_none(pools: Pools) -> Outcome {
+    let mut expected = 0;
+    for (text, shard, wanted) in [
+        ("PREPARE TRANSACTION", 1, (1, 0)),
+        ("PREPARE TRANSACTION", 2, (1, 0)),
+        ("COMMIT", 0, (2, 0)),
+        ("COMMIT PREPARED", 1, (1, 2)),
+        ("COMMIT PREPARED", 2, (1, 2)),
+    ] {
+        let (through, proxy) = through(&pools, shard, text).await?;
+        proxy.plan([Fault::SilenceAtCommit]);
+        let mut process = command(&urls(&through), usize::MAX)?.spawn()?;
+        while left(&pools, expected).await? != wanted {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        process.kill()?;
+        process.wait()?;
+        drop(proxy);
+        let (left, is_written) = recover(&pools, expected).await?;
+        assert_eq!((left, is_written), (wanted, wanted.1 > 0));
+        expected += ROWS * usize::from(is_written);
+        check(&pools, expected).await?;
+    }
+    Ok(())
+}
+
+/// Returns how many transactions are prepared, and how many shards are committed.
+async fn left(pools: &Pools, before: usize) -> Outcome<Left> {
+    let orphans = prepared_orphans(NAME, pools).await?.len();
+    let found = rows(pools).await?;
+    Ok((
+        orphans,
+        found.iter().filter(|it| **it == before + ROWS).count(),
+    ))
+}
+
+fn urls(pools: &Pools) -> String {
+    let urls = pools.iter();
+    let urls = urls.map(|pool| pool.connect_options().to_url_lossy().to_string());
+    urls.collect::<Vec<_>>().join(" ")
+}
+
 /// Each poll in turn, until the process ends by itself, and from the beginning again until each state between two steps
 /// was seen.
 pub async fn a_process_killed_at_each_poll_leaves_all_rows_or_none(pools: Pools) -> Outcome {
     let wanted: BTreeSet<Left> = [
         (0, 0), // nothing is prepared
-        (1, 0), // between two that are prepared
         (2, 0), // before the decision
         (2, 1), // behind it
-        (1, 2), // between two commits
         (0, 3), // behind the last one
     ]
     .into();
-    let urls: Vec<_> = pools
-        .iter()
-        .map(|pool| pool.connect_options().to_url_lossy().to_string())
-        .collect();
-    let databases = urls.join(" ");
+    let databases = urls(&pools);
     let (mut seen, mut expected, mut rounds) = (BTreeSet::new(), 0, 0);
     while !seen.is_superset(&wanted) {
         rounds += 1;
@@ -113,17 +152,22 @@ pub async fn a_process_killed_at_each_poll_leaves_all_rows_or_none(pools: Pools)
 
 /// Runs the process until it is killed. Returns whether it has ended by itself.
 fn run(databases: &str, poll: usize) -> Outcome<bool> {
-    let mut command = Command::new(env::current_exe()?);
-    let status = command
-        .env(DATABASES, databases)
-        .env(POLL, poll.to_string())
-        .stdout(Stdio::null())
-        .status()?;
+    let status = command(databases, poll)?.status()?;
     match status.code() {
         Some(0) => Ok(true),
         None => Ok(false),
         Some(code) => Err(format!("the process ended with {code}").into()),
     }
+}
+
+/// The process, which is killed at this poll.
+fn command(databases: &str, poll: usize) -> std::io::Result<Command> {
+    let mut command = Command::new(env::current_exe()?);
+    command
+        .env(DATABASES, databases)
+        .env(POLL, poll.to_string())
+        .stdout(Stdio::null());
+    Ok(command)
 }
 
 /// Returns what was left, and whether the rows are written once it is recovered.
