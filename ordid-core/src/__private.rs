@@ -171,6 +171,26 @@ pub const fn check_need(from_unix_millis: i64, years: u32, ids_per_second: u32, 
     });
 }
 
+/// Fails to compile unless the need has a layout that leaves room for the bucket.
+pub const fn check_need_beside(
+    buckets: u16,
+    from_unix_millis: i64,
+    years: u32,
+    ids_per_second: u32,
+    nodes: u32,
+) {
+    let layout = scheme::compact::CompactLayout::for_need(scheme::compact::Need {
+        from_unix_millis,
+        years,
+        ids_per_second,
+        nodes,
+    });
+    assert!(
+        layout.bits() + buckets.trailing_zeros() <= 63,
+        "a key has at most 63 bits, those of the bucket and of the need together: need fewer years, ids, nodes or buckets"
+    );
+}
+
 /// Fails to compile unless all keys are integers below 2^53, where they are to be JSON numbers.
 pub const fn check_json_number<K: KeyType>() {
     assert!(

@@ -246,7 +246,7 @@ impl<K: SpreadKey> Slice<K> {
     /// Returns what to read of each bucket of keys that are [spread](crate::scheme::spread), from the first to the last: the
     /// same page of each. [`merge`](crate::scheme::spread::merge) makes the page of all of them.
     ///
-    /// The list is then in the order of time, and a cursor is a time: rows of each bucket before or behind it.
+    /// The list is then in the order of time. A cursor stands for a moment, and each bucket is read from there.
     ///
     /// # Example
     ///

@@ -242,6 +242,17 @@ fn accept(cx: &Ctxt, model: &KeyType<'_>) {
             ),
         );
     }
+    if let Some(scheme) = model.known_scheme()
+        && scheme.is_spread()
+    {
+        cx.error(
+            accept,
+            format!(
+                "a key of another version has no bucket of scheme `{}`: take `accept` off",
+                scheme.name
+            ),
+        );
+    }
     if let Some(mask) = &model.attrs.mask {
         cx.error(
             mask,

@@ -210,6 +210,12 @@ fn key_type_of_a_scheme_that_spreads() {
         "#[ordid(scheme = snowflake_spread(buckets = 4, epoch = \"2026-01-01\"))] struct OrderId(i64);",
     );
     assert_snapshot(
+        "key_type_snowflake_spread_need",
+        expand::key_type,
+        "#[ordid(scheme = snowflake_spread(buckets = 8, epoch = 0, years = 20, ids_per_second = 2))] \
+         struct OrderId(i64);",
+    );
+    assert_snapshot(
         "key_type_snowflake_spread_bits",
         expand::key_type,
         "#[ordid(scheme = snowflake_spread(buckets = 32, epoch = \"2026-01-01\", time = 41, node = 8, sequence = 9))] \
@@ -456,6 +462,10 @@ fn buckets_are_a_power_of_two_that_leaves_room() {
             "beside `time` say `epoch` and `node` and `sequence` too: write `snowflake_spread(buckets = 16, epoch = \
              \"2026-01-01\", time = 41, node = 8, sequence = 10)`"
         ]
+    );
+    assert_eq!(
+        of("uuid_v7_spread, accept = any_version", "Uuid"),
+        ["a key of another version has no bucket of scheme `uuid_v7_spread`: take `accept` off"]
     );
     assert_eq!(
         of("uuid_v7_spread, mask = MASK", "Uuid"),

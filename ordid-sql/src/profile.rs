@@ -51,8 +51,9 @@ pub struct EngineProfile {
     pub max_transaction_rows: Option<usize>,
     /// The most bytes that the rows of a transaction may have, likewise. Only a flush in chunks looks at it.
     pub max_transaction_bytes: Option<usize>,
-    /// Whether the command beside `INSERT` that takes rows in bulk may be used: `COPY`, `INSERT BULK`. If the server says
-    /// that it does not have the command, the flush rolls back and begins anew with statements.
+    /// Whether the command beside `INSERT` that takes rows in bulk may be used: `COPY`, `INSERT BULK`. If a server says
+    /// that it does not have `COPY`, the flush rolls back and begins anew with statements. Each flush tries again, so set
+    /// this to `false` for such a server.
     pub bulk: bool,
     /// The statement that opens a transaction which will write, where the library's own is not it. Diesel,
     /// the `oracle` crate begin transactions in a way of their own: with them it changes nothing.
@@ -321,7 +322,7 @@ impl EngineProfile {
     }
     .which_reads_snapshots();
 
-    /// A Galera cluster, of MariaDB or MySQL; its version does not say so. Each node knows its own locks only. A write set
+    /// A Galera cluster, of MariaDB or MySQL; its version does not say so. A lock is visible on its own node only. A write set
     /// has at most 2 GiB by default (`wsrep_max_ws_size`), and a row that is updated is in it before and after, so a
     /// transaction takes half. [`MYSQL`](Self::MYSQL) does the same there without this limit, and asks the server whether it
     /// is in a cluster when the answer to a COMMIT was lost.

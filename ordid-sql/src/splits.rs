@@ -11,7 +11,7 @@ use crate::EngineProfile;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Splits {
-    /// It finds out by itself, or has no ranges.
+    /// The engine splits by itself, or has no ranges.
     ByItself,
     /// By `ALTER TABLE .. SPLIT AT VALUES (..), (..)`.
     AlterTable,
@@ -22,15 +22,18 @@ pub enum Splits {
 }
 
 impl EngineProfile {
-    /// Returns the SQL by which a table is split where the buckets of its keys begin, so that rows go to all machines from
-    /// the first insert on: a statement after `CREATE TABLE`, or, on YugabyteDB, what ends it. `None` where the engine
-    /// [finds out by itself](Splits::ByItself).
+    /// Returns the SQL by which a table is split where the buckets of its keys begin: a statement after `CREATE TABLE`; on
+    /// YugabyteDB the clause that ends `CREATE TABLE`. `None` where the engine [splits by itself](Splits::ByItself).
     ///
-    /// `table` is written as it is given, quoted. The primary key is the column of `K` alone, or begins with it.
+    /// `table` is written as it is given, quoted. The primary key is the column of `K` alone; on CockroachDB it may also
+    /// begin with it. On TiDB it has to be `CLUSTERED`: otherwise rows stand in the order of a hidden row id, and all
+    /// inserts go to one range whatever the key is. CockroachDB moves the new ranges to other machines in time, or at once
+    /// by `ALTER TABLE .. SCATTER`; TiDB does so by itself.
     ///
     /// # References
     ///
-    /// CockroachDB, `SPLIT AT`; YugabyteDB, `CREATE TABLE`, "SPLIT AT VALUES"; TiDB, "Split Region".
+    /// CockroachDB, `SPLIT AT`; YugabyteDB, `CREATE TABLE`, "SPLIT AT VALUES", and its grammar, which takes no casts there;
+    /// TiDB, "Split Region".
     ///
     /// # Example
     ///
@@ -70,7 +73,13 @@ impl EngineProfile {
         D: Dialect,
     {
         let values = K::splits().into_iter();
-        let values = values.map(|key| format!("({})", <C as ColumnOn<D>>::literal(key.to_raw())));
+        let values = values.map(|key| {
+            let literal = <C as ColumnOn<D>>::literal(key.to_raw());
+            match (self.splits, literal.split_once("::")) {
+                (Splits::CreateTable, Some((value, _))) => format!("({value})"),
+                _ => format!("({literal})"),
+            }
+        });
         let values = values.collect::<Vec<_>>().join(", ");
         let table = D::quote_table(None, table);
         match self.splits {
@@ -138,7 +147,7 @@ mod tests {
         );
         assert_eq!(
             postgres(EngineProfile::YUGABYTEDB),
-            Some(format!("SPLIT AT VALUES ({value})"))
+            Some("SPLIT AT VALUES (('80000000-0000-8000-a000-000000000000'))".to_owned())
         );
         for by_itself in [
             EngineProfile::AURORA_DSQL,
@@ -150,7 +159,7 @@ mod tests {
         let mysql = |engine: EngineProfile| {
             engine.split_by_bucket::<EventId, column::Binary16, MySql>("events")
         };
-        let value = "(X'8000000000008000a000000000000000')";
+        let value = "(X'8000000000008000A000000000000000')";
         assert_eq!(
             mysql(EngineProfile::TIDB),
             Some(format!("SPLIT TABLE `events` BY {value}"))

@@ -141,7 +141,8 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         Ok(())
     }
 
-    /// Goes on above a key of an earlier run, whatever the clock reads.
+    /// Goes on above a key of an earlier run, whatever the clock reads. Where keys are
+    /// [spread](crate::scheme::spread), the newest key is not the highest of the table.
     ///
     /// # Errors
     ///

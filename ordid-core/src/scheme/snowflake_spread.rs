@@ -15,7 +15,7 @@
 //! [`spread`](super::spread) says which bucket a key gets, and how rows are read in the order of time all the same.
 //!
 //! What keeps keys apart is what keeps those of [`snowflake`](super::snowflake) apart, **the node**, and never the bucket:
-//! two keys that differ in the bucket alone are not made. An observer of one key does not know 0 bits of the next.
+//! no generator makes two keys that differ in the bucket alone. An observer of one key does not know 0 bits of the next.
 //!
 //! # References
 //!
@@ -120,7 +120,8 @@ impl<const BUCKETS: u16, L: SnowflakeLayout> Slotted for SnowflakeSpread<BUCKETS
 
     #[inline]
     fn encode(slot: Slot<SnowflakeNode<L>>) -> i64 {
-        let bucket = round_robin(slot.time, slot.count, Self::BUCKET_BITS).cast_signed();
+        let node = slot.node.get();
+        let bucket = round_robin(slot.time, node, slot.count, Self::BUCKET_BITS).cast_signed();
         bucket << (Self::BITS - Self::BUCKET_BITS) | Snowflake::<L>::encode(slot)
     }
 }

@@ -13,20 +13,26 @@
 //!
 //! # Which bucket
 //!
-//! Generated keys take turns: of 16 keys in a row, each is in a bucket of its own. The bucket is no part of what keeps keys
-//! apart, so a key may be moved to another before it is used ([`SpreadKey::in_bucket`]): to that of a tenant, whose rows
-//! then stand together ([`SpreadKey::bucket_of`]), or to one for each connection or thread
-//! ([`SpreadKey::bucket_of_thread`]). A generator does it for all of its keys with [`InBucket`].
+//! The keys that a generator makes in a millisecond take turns: of 16 in a row, each is in a bucket of its own. Each
+//! millisecond begins with another bucket, so keys that are made now and then are spread evenly, too, but do not take turns.
+//!
+//! The bucket is no part of what keeps keys apart, so a key may be moved to another, once, before it is used
+//! ([`SpreadKey::in_bucket`]): to that of a tenant, whose rows then stand together ([`SpreadKey::bucket_of`]), or to one for
+//! each connection or thread ([`SpreadKey::bucket_of_thread`]). A generator does it for all of its keys with [`InBucket`].
 //!
 //! The number of buckets is part of the data. With another one, keys are still unique, and rows are still found by key, but
-//! ranges of time find other rows. Take a few for each machine that the table may ever have: 16 to 64. A query by time asks
-//! each bucket, so more are not better.
+//! [`SpreadKey::ranges`] misses rows that were written with the other number. Take a few for each machine that the table
+//! may ever have: 16 to 64. A query by time asks each bucket, so more are not better.
 //!
 //! # The order of time
 //!
 //! A database returns rows bucket by bucket. [`SpreadKey::ranges`] has a range of time in each bucket, and
 //! [`Slice::buckets`](crate::page::Slice::buckets) a page of a list; [`merge`] puts what was read from each in the order of
 //! time.
+//!
+//! So the highest key of a table is that of its last bucket, and not the newest. What
+//! [`start_above`](crate::generator::OrderedGenerator::start_above) wants after a restart is the newest of the highest keys
+//! of all buckets, by [`SpreadKey::cmp_by_time`].
 //!
 //! # Example
 //!
@@ -53,7 +59,8 @@
 //! #         Generated::check(raw, "EventId").map(Self::from_generated)
 //! #     }
 //! # }
-//! let events: Vec<EventId> = (0..16).map(|_| EventId::generate()).collect();
+//! // Claimed together, they are of one millisecond.
+//! let events: Vec<EventId> = EventId::reserve(16)?.collect();
 //! let mut buckets: Vec<u16> = events.iter().map(|id| id.bucket()).collect();
 //! buckets.sort_unstable();
 //! assert_eq!(buckets, (0..16).collect::<Vec<u16>>());
@@ -134,13 +141,17 @@ pub(super) const fn bucket_bits(buckets: u16) -> u32 {
     buckets.trailing_zeros()
 }
 
-/// Returns the bucket of a slot: keys of one unit of time take turns, and where each unit begins follows from its time, so
-/// that a key now and then is spread as well, also by a clock that beats as a power of two.
+/// Returns the bucket of a slot: keys of one unit of time take turns, and where each unit begins follows from its time and
+/// the node. So keys of many nodes at one time are spread as well, and so is a key now and then, also by a clock that beats
+/// as a power of two.
 #[inline]
-pub(super) const fn round_robin(time: u64, count: u64, bits: u32) -> u64 {
-    // Knuth's multiplicative hash: the upper bits of the product with 2^64 divided by the golden ratio.
-    let start = time.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits);
-    start.wrapping_add(count) & ((1 << bits) - 1)
+pub(super) const fn round_robin(time: u64, node: u64, count: u64, bits: u32) -> u64 {
+    // Knuth's multiplicative hash: the upper bits of the product with 2^64 divided by the golden ratio. The node has a
+    // factor of its own, the golden ratio's counterpart of two dimensions.
+    let hash = time
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(node.wrapping_mul(0xc13f_a9a9_02a6_328f));
+    (hash >> (64 - bits)).wrapping_add(count) & ((1 << bits) - 1)
 }
 
 /// A key type whose keys are spread over buckets: each key type of such a scheme.
@@ -150,7 +161,8 @@ pub trait SpreadKey: KeyType<Scheme: Spread> {
         <Self::Scheme as crate::key::Scheme>::bucket(&self.to_raw())
     }
 
-    /// Returns the same key in another bucket: for keys that no row has yet.
+    /// Returns the same key in another bucket: for a key that no row has yet, and once. Two rows whose keys differ in the
+    /// bucket alone have the same place in the order of time, so a page that ends at one leaves the other out.
     ///
     /// # Errors
     ///

@@ -126,7 +126,7 @@ impl<const BUCKETS: u16> Slotted for UuidV7Spread<BUCKETS> {
 
     #[inline]
     fn encode(slot: Slot<()>) -> Uuid {
-        let bucket = round_robin(slot.time, slot.count, Self::BUCKET_BITS);
+        let bucket = round_robin(slot.time, 0, slot.count, Self::BUCKET_BITS);
         Self::place(bucket, slot.time, slot.count, slot.random)
     }
 }
@@ -188,7 +188,8 @@ impl<const BUCKETS: u16> Layout for UuidV7Spread<BUCKETS> {
         })
     }
 
-    /// Takes any UUID of version 8: into how many buckets its maker spreads keys is not written in it.
+    /// Takes any UUID of version 8 with a one behind the variant: over how many buckets its maker spreads keys is not
+    /// written in it.
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         let parts = Self::unpack(raw)?;
         Ok(Inspection {

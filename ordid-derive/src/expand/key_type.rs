@@ -207,9 +207,13 @@ fn checked_scheme(
             .as_ref()
             .map_or_else(Span::call_site, |it| it.name.span());
         let private = private.at(span);
-        let check = quote_spanned! {span=>
-            const _: () = #private::check_need(#epoch, #years, #ids, #nodes);
+        let check = match buckets(model) {
+            None => quote_spanned!(span=> check_need(#epoch, #years, #ids, #nodes)),
+            Some(buckets) => {
+                quote_spanned!(span=> check_need_beside(#buckets, #epoch, #years, #ids, #nodes))
+            }
         };
+        let check = quote_spanned!(span=> const _: () = #private::#check;);
         return (Some(check), scheme);
     }
     let (Made::Wrapped { check, .. }, Some((parameter, written))) =

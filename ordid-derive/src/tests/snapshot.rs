@@ -88,7 +88,8 @@ fn base_of(name: &str) -> Option<Base> {
         | "key_type_snowflake_epoch"
         | "key_type_snowflake_need"
         | "key_type_snowflake_spread"
-        | "key_type_snowflake_spread_bits" => Some(KEY_TYPE_SCHEME),
+        | "key_type_snowflake_spread_bits"
+        | "key_type_snowflake_spread_need" => Some(KEY_TYPE_SCHEME),
         "key_type_scatter_mistake" | "key_type_without_column" => Some(KEY_TYPE_MISTAKE),
         name if name.starts_with("entity") => Some(ENTITY),
         _ => Some(KEY_TYPE),

@@ -160,6 +160,23 @@ fn keys_at_every_beat_are_spread() {
     }
 }
 
+/// A burst over many processes must not meet in one bucket.
+#[test]
+fn first_keys_of_many_nodes_at_one_time_are_spread() {
+    for millis in 0..100 {
+        let from = 1_704_067_200_000 + 86_400_000 + millis;
+        let mut buckets = [0; 16];
+        for node in 0..256 {
+            let node = SnowflakeNode::new(node).unwrap();
+            let generator = scripted_at::<SnowflakeSpread<16>>(node, from);
+            let bucket = SnowflakeSpread::<16>::bucket(&next(&generator));
+            buckets[usize::from(bucket)] += 1;
+        }
+        let share = share_of_fullest(&buckets);
+        assert!(share < 0.12, "{buckets:?}");
+    }
+}
+
 #[test]
 fn keys_of_a_millisecond_take_turns() {
     let keys = now_and_then(0..100, 16);
