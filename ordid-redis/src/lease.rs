@@ -7,7 +7,7 @@ use ordid_core::{
     Error,
     clock::Timestamp,
     coordination::{
-        AsyncNodeAllocator, Grant, LeaseTerms, NodeAllocator, NodeRecord,
+        AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms, NodeAllocator, NodeRecord,
         swap::{self, Change, StoredNode, StoredNodes, SwapStore},
     },
 };
@@ -27,17 +27,20 @@ use record::Record;
 /// The field of what nodes begin at that were never granted. It also says that the state is there.
 const FLOOR: &str = "floor";
 
-/// All that is kept, the server's clock, and what the server says of itself as a master, if it may be asked.
-const READ_ALL: &str = "\
+/// These fields, or all, the server's clock, and what the server says of itself as a master, if it may be asked.
+const READ: &str = "\
 local time = redis.call('TIME')
 local info = redis.pcall('INFO', 'replication')
 if type(info) ~= 'string' then info = '' end
-return {time[1], time[2], redis.call('HGETALL', KEYS[1]), info}";
-
-/// One node, and the server's clock.
-const READ_ONE: &str = "\
-local time = redis.call('TIME')
-return {time[1], time[2], redis.call('HMGET', KEYS[1], ARGV[1], ARGV[2])}";
+if #ARGV == 0 then return {time[1], time[2], redis.call('HGETALL', KEYS[1]), info} end
+local fields = {}
+for at, value in ipairs(redis.call('HMGET', KEYS[1], unpack(ARGV))) do
+    if value then
+        table.insert(fields, ARGV[at])
+        table.insert(fields, value)
+    end
+end
+return {time[1], time[2], fields, info}";
 
 /// Puts a node's new record in the place of the one that was read. 0: the state is gone. 1: it has
 /// changed, or another server has taken over. 2: done.
@@ -71,10 +74,11 @@ return made";
 /// number; neither the hash nor a field ever expires. Each step compares the record that was read and
 /// replaces it in one script, so it needs no clock but for when nodes come back.
 ///
-/// A lease is one key, so a cluster keeps it in one slot. When a replica takes over, which may lack the last grants, a free
-/// node is granted for times that none of them can have reached:
+/// A lease is one key, so a cluster keeps it in one slot. A replica that takes over may lack the last grants. From then
+/// on a free node is granted only for times that none of them can have reached:
 /// [`max_ahead`](LeaseTerms::max_ahead) after the new master is first asked. Until a window is over, `acquire` is
-/// [`Unavailable`](ordid_core::coordination::CoordinationFailure::Unavailable).
+/// [`Unavailable`](CoordinationFailure::Unavailable). A holder goes on, unless its node was already free when the new
+/// master was first asked: another may have got it, so the holder is [`Fenced`](CoordinationFailure::Fenced).
 ///
 /// `C` is a connection of the library, or [`Blocking`]; then it is a [`NodeAllocator`] instead of an
 /// [`AsyncNodeAllocator`].
@@ -93,19 +97,20 @@ struct Hash<C> {
 
 #[derive(Debug, Clone)]
 struct Scripts {
-    read_all: Script,
-    read_one: Script,
+    read: Script,
     swap: Script,
     adopt: Script,
 }
 
-/// What a swap compares.
+/// What a swap compares, and whether a holder may swap.
 #[derive(Debug, Clone)]
 struct Version {
     /// The field's text; empty if there is none.
     text: String,
-    /// The replication id of the server that all nodes were read from; empty if only one was, or it is not known.
+    /// The replication id of the server that it was read from; empty if that is not known.
     server: String,
+    /// Whether the server may lack a later grant of the node.
+    may_lack_grant: bool,
 }
 
 impl<C: Connection> RedisLease<C> {
@@ -115,8 +120,7 @@ impl<C: Connection> RedisLease<C> {
             store: Store::new(connection, key.into()),
             terms,
             scripts: Scripts {
-                read_all: Script::new(READ_ALL),
-                read_one: Script::new(READ_ONE),
+                read: Script::new(READ),
                 swap: Script::new(SWAP),
                 adopt: Script::new(failover::ADOPT),
             },
@@ -126,7 +130,7 @@ impl<C: Connection> RedisLease<C> {
 
     /// Makes a grant, a renewal or a release count only when so many replicas have confirmed within this time
     /// (`WAIT`) that they have it. Else the call is
-    /// [`Unavailable`](ordid_core::coordination::CoordinationFailure::Unavailable), and what it took is a gap of time.
+    /// [`Unavailable`](CoordinationFailure::Unavailable), and what it took is a gap of time.
     ///
     /// A fail-over to one of the replicas that confirmed loses nothing. This is no consensus:
     ///
@@ -166,7 +170,7 @@ impl<C: Connection> Hash<C> {
         &self,
         node: u64,
         text: String,
-        server: &str,
+        replication: &Replication,
         store_now: Timestamp,
     ) -> Result<StoredNode<Version>, Error> {
         let Record { record, free_from } = Record::parse(&text)
@@ -177,17 +181,23 @@ impl<C: Connection> Hash<C> {
             store_now: Some(store_now),
             version: Version {
                 text,
-                server: server.to_owned(),
+                server: replication.id.clone(),
+                may_lack_grant: replication.may_lack_grant(free_from, self.terms.max_ahead()),
             },
         })
     }
 
-    /// Reads all that is kept. Where another server has taken over since, it is written down first.
-    async fn read_all_fields(
+    /// Reads these fields, or all if none are named. If another server has taken over since, that is written down
+    /// first, so that all who ask agree on when it was seen.
+    async fn read_fields(
         &self,
+        names: &[&str],
     ) -> Result<(HashMap<String, String>, Timestamp, Replication), Error> {
         loop {
-            let call = self.scripts.read_all.key(&self.store.key);
+            let mut call = self.scripts.read.key(&self.store.key);
+            for name in names {
+                call.arg(name);
+            }
             let (seconds, micros, fields, info): (u64, u64, HashMap<String, String>, String) =
                 self.store.ask(&call).await?;
             let store_now = record::server_time(seconds, micros)?;
@@ -219,7 +229,7 @@ impl<C: Connection> SwapStore for Hash<C> {
     }
 
     async fn read_all(&self) -> Result<StoredNodes<Version>, Error> {
-        let (fields, store_now, replication) = self.read_all_fields().await?;
+        let (fields, store_now, replication) = self.read_fields(&[]).await?;
         replication.check(&self.store.key, &self.terms, store_now)?;
         let floor = fields.get(FLOOR).ok_or_else(|| self.lost())?;
         let begin = |stored: &mut StoredNode<Version>| {
@@ -232,7 +242,7 @@ impl<C: Connection> SwapStore for Hash<C> {
         for (field, text) in fields {
             // Other terms may name other nodes.
             if let Some(node) = field.parse().ok().filter(|node| nodes.contains(node)) {
-                let mut stored = self.stored(node, text, &replication.id, store_now)?;
+                let mut stored = self.stored(node, text, &replication, store_now)?;
                 begin(&mut stored);
                 granted.insert(node, stored);
             }
@@ -244,16 +254,42 @@ impl<C: Connection> SwapStore for Hash<C> {
     }
 
     async fn read(&self, node: u64) -> Result<StoredNode<Version>, Error> {
-        let mut call = self.scripts.read_one.key(&self.store.key);
-        call.arg(FLOOR).arg(node);
-        let (seconds, micros, [floor, text]): (u64, u64, [Option<String>; 2]) =
-            self.store.ask(&call).await?;
-        let floor = self.floor(&floor.ok_or_else(|| self.lost())?)?;
-        let store_now = record::server_time(seconds, micros)?;
-        match text.filter(|text| !text.is_empty()) {
-            Some(text) => self.stored(node, text, "", store_now),
-            None => Ok(never_granted(floor, "", store_now)),
+        let name = node.to_string();
+        let (mut fields, store_now, replication) =
+            self.read_fields(&[FLOOR, SERVER, &name]).await?;
+        match fields.remove(&name).filter(|text| !text.is_empty()) {
+            Some(text) => self.stored(node, text, &replication, store_now),
+            None => {
+                let floor = fields.get(FLOOR).ok_or_else(|| self.lost())?;
+                Ok(never_granted(
+                    self.floor(floor)?,
+                    &replication.id,
+                    store_now,
+                ))
+            }
         }
+    }
+
+    async fn check_holder(&self, grant: &Grant, stored: &StoredNode<Version>) -> Result<(), Error> {
+        if !stored.version.may_lack_grant {
+            return Ok(());
+        }
+        Err(Error::coordination(
+            CoordinationFailure::Fenced,
+            format!(
+                "{}: {grant} ended: another server took over while the node was free, and may lack a grant to another",
+                self.place()
+            ),
+        ))
+    }
+
+    async fn keep_alive(
+        &self,
+        grant: &Grant,
+        stored: &StoredNode<Version>,
+    ) -> Result<Option<Timestamp>, Error> {
+        self.check_holder(grant, stored).await?;
+        Ok(stored.store_now)
     }
 
     async fn swap(
@@ -294,13 +330,14 @@ fn never_granted(floor: Timestamp, server: &str, store_now: Timestamp) -> Stored
         version: Version {
             text: String::new(),
             server: server.to_owned(),
+            may_lack_grant: false,
         },
     }
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync> RedisLease<C> {
     /// Says that the leases are new: until then there are none, and each call is a
-    /// [`StateLost`](ordid_core::coordination::CoordinationFailure::StateLost). This is part of a deployment, not of a
+    /// [`StateLost`](CoordinationFailure::StateLost). This is part of a deployment, not of a
     /// program's start, which would take a server that has lost its data for a new one.
     ///
     /// No key with a node of these leases carries a time before `floor`. That is [`Timestamp::MIN`]
@@ -311,8 +348,8 @@ impl<C: ConnectionLike + Clone + Send + Sync> RedisLease<C> {
     ///
     /// # Errors
     ///
-    /// [`Unavailable`](ordid_core::coordination::CoordinationFailure::Unavailable), and
-    /// [`Mismatch`](ordid_core::coordination::CoordinationFailure::Mismatch) if the key is no hash.
+    /// [`Unavailable`](CoordinationFailure::Unavailable), and
+    /// [`Mismatch`](CoordinationFailure::Mismatch) if the key is no hash.
     pub async fn create(&self, floor: Timestamp) -> Result<bool, Error> {
         self.hash.create_at(floor).await
     }

@@ -1,15 +1,19 @@
-//! What a replica that takes over may lack, and where grants begin then.
+//! What a replica that takes over may lack, and what follows for grants and renewals.
 //!
-//! Replication does not wait, so the new master may lack the last grants and renewals. It cannot know which, but how
-//! far they reach: no ceiling was ever more than the terms' `max_ahead` above the clock of the server. So after a
-//! fail-over each grant of a free node begins that much after the time at which it was seen. Renewals need nothing of
-//! it: they compare what the holder knows with what is kept.
+//! Replication does not wait, so the new master may lack the last grants and renewals. It does not know which grants
+//! are missing, but none reaches more than the terms' `max_ahead` past the old master's clock. So after a fail-over
+//! each grant of a free node begins `max_ahead` after the time at which the fail-over was first seen.
 //!
-//! A server names itself by a replication id. A replica has its master's, and gets one of its own when it takes over;
-//! the master's is then the second that it has. A server that is only started again has another id, too, and no
-//! second: with `appendfsync always` it lacks nothing. So a fail-over is not seen if the new master is started again
-//! before anybody acquires; that matters only within `max_ahead` of what was lost. Nor does this help against two
-//! masters at once, of which each is asked by others: there only replicas that confirm do.
+//! A holder may renew and release only if its node was not free yet at that time. If it was, the old master may have
+//! granted it to another, and the new master may lack that grant: the record still looks like the holder's. A node
+//! that was not free cannot have been granted again, unless its holder had released it.
+//!
+//! A server names itself by a replication id. A replica has its master's id, and gets a new one when it takes over;
+//! then its master's id becomes its second id. A server that is only started again also has a new id, but usually no
+//! second one, and with `appendfsync always` it lacks nothing. A master of Redis 7 that loads an RDB file does have a
+//! second id, and counts as another server: that costs a window of waiting. A fail-over is not seen if the new
+//! master is started again before anybody asks it. Nor does this help against two masters at once that different
+//! clients ask; only replicas that confirm help there.
 
 use core::{fmt, time::Duration};
 
@@ -58,6 +62,12 @@ impl Replication {
                 false => from,
             },
         }
+    }
+
+    /// Whether a grant may be missing of a node that was free from this time on: the old master may have made one
+    /// before the fail-over was first seen, which was `max_ahead` before grants begin.
+    pub(super) fn may_lack_grant(&self, free_from: Timestamp, max_ahead: Duration) -> bool {
+        after(free_from, max_ahead) <= self.from
     }
 
     /// Refuses grants that would reach too far ahead: a window of time after another server took over.
@@ -122,6 +132,17 @@ mod tests {
         assert_eq!(from("cc", "bb", "aa 1800000005000"), at(10_000));
         assert_eq!(from("cc", "bb", "aa 1800000015000"), at(15_000));
         assert_eq!(read("bb", "aa", "aa 0").to_string(), "bb 1800000010000");
+    }
+
+    #[test]
+    fn a_grant_may_be_missing_only_of_a_node_that_was_free_when_the_failover_was_seen() {
+        let max_ahead = Duration::from_secs(10);
+        let seen = read("bb", "aa", "aa 0");
+        assert!(seen.may_lack_grant(Timestamp::MIN, max_ahead));
+        assert!(seen.may_lack_grant(at(0), max_ahead));
+        assert!(!seen.may_lack_grant(at(1), max_ahead));
+        let same = read("aa", NONE, "aa 0");
+        assert!(!same.may_lack_grant(Timestamp::MIN, max_ahead));
     }
 
     #[test]

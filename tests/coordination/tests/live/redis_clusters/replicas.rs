@@ -25,6 +25,8 @@ use super::{AT_LAST, ONE, TEN, WITHIN, ask, wait};
 use crate::redis_connection::connect;
 use crate::stores::{ENDLESS, fails, failure, later, long, now, on_own_servers};
 
+mod takeovers;
+
 pub(super) fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     let pair = || {
         let master = ordid_harness::redis()?;
@@ -39,6 +41,7 @@ pub(super) fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     on_own_servers(trials, servers, "redis", name, pair, kept);
     let name = "replicas::a_failover_between_question_and_grant_is_noticed";
     on_own_servers(trials, servers, "redis", name, pair, in_between);
+    takeovers::add(servers, trials, pair);
 }
 
 async fn wait_for<T>(mut found: impl AsyncFnMut() -> Option<T>) -> T {
@@ -204,7 +207,7 @@ async fn kept([mut master, replica]: [Server; 2]) -> Outcome {
     Ok(())
 }
 
-/// A connection to a master, and from the first grant on to its replica, which takes over right before.
+/// A connection to a master, and from the first swap on to its replica, which takes over right before.
 #[derive(Clone)]
 struct Between {
     master: MultiplexedConnection,
@@ -212,11 +215,21 @@ struct Between {
     has_failed: Arc<AtomicBool>,
 }
 
+impl Between {
+    async fn new(master: &Server, replica: &Server) -> RedisResult<Self> {
+        Ok(Self {
+            master: connect(&master.url()).await?,
+            replica: connect(&replica.url()).await?,
+            has_failed: Arc::default(),
+        })
+    }
+}
+
 impl ConnectionLike for Between {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        // A question has the key alone, a grant what it compares and writes, too.
-        let is_grant = cmd.args_iter().count() > 5;
-        if is_grant && !self.has_failed.swap(true, Ordering::Relaxed) {
+        // `EVALSHA`, the script, the number of keys, the key, and the five arguments of a swap; the others have fewer.
+        let is_swap = cmd.args_iter().count() == 9;
+        if is_swap && !self.has_failed.swap(true, Ordering::Relaxed) {
             return Box::pin(async move {
                 let mut promote = redis::cmd("REPLICAOF");
                 promote.arg("NO").arg("ONE");
@@ -246,11 +259,7 @@ impl ConnectionLike for Between {
 
 /// The grant of another that the replica lacks was made after the question. What was read is the same on both.
 async fn in_between([master, replica]: [Server; 2]) -> Outcome {
-    let connection = Between {
-        master: connect(&master.url()).await?,
-        replica: connect(&replica.url()).await?,
-        has_failed: Arc::default(),
-    };
+    let connection = Between::new(&master, &replica).await?;
     let lease = RedisLease::new(connection.master.clone(), "lease", long(1));
     lease.create(Timestamp::MIN).await?;
     wait("what was created", || {
