@@ -54,7 +54,10 @@ impl Replication {
         let (id, second) = (said("master_replid"), said("master_replid2"));
         let (known, from) = known.split_once(' ').unwrap_or_default();
         let from = timestamp(from).unwrap_or(Timestamp::MIN);
-        let took_over = !known.is_empty() && known != id && !second.bytes().all(|it| it == b'0');
+        // A version of this crate that wrote no server down cannot say that it is the same. Nor can a server that
+        // does not name a second id.
+        let is_alone = !second.is_empty() && second.bytes().all(|it| it == b'0');
+        let took_over = !id.is_empty() && known != id && !is_alone;
         Self {
             id: id.to_owned(),
             from: match took_over {
@@ -124,7 +127,6 @@ mod tests {
         let from = |id, second, known| read(id, second, known).from;
         // A hash that an older version has written, the same server, and one that was started again.
         assert_eq!(from("aa", NONE, ""), Timestamp::MIN);
-        assert_eq!(from("bb", "aa", ""), Timestamp::MIN);
         assert_eq!(from("bb", "aa", "bb 1800000005000"), at(5_000));
         assert_eq!(from("bb", NONE, "aa 1800000005000"), at(5_000));
         // A replica of the last one, of the one before it, and one that took over from a server that was behind it.
@@ -132,6 +134,11 @@ mod tests {
         assert_eq!(from("cc", "bb", "aa 1800000005000"), at(10_000));
         assert_eq!(from("cc", "bb", "aa 1800000015000"), at(15_000));
         assert_eq!(read("bb", "aa", "aa 0").to_string(), "bb 1800000010000");
+        // Where nobody can tell: an older version has written no server, or the server names no second id.
+        assert_eq!(from("bb", "aa", ""), at(10_000));
+        assert_eq!(from("bb", "", "aa 0"), at(10_000));
+        let silent = Replication::read("master_replid:bb", "aa 0", at(0), Duration::from_secs(10));
+        assert_eq!(silent.from, at(10_000));
     }
 
     #[test]

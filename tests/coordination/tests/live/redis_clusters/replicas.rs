@@ -27,6 +27,9 @@ use crate::stores::{ENDLESS, fails, failure, later, long, now, on_own_servers};
 
 mod takeovers;
 
+/// Starts a master and its replica.
+type Pair = fn() -> Result<[Server; 2], ordid_harness::Error>;
+
 pub(super) fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     let pair = || {
         let master = ordid_harness::redis()?;

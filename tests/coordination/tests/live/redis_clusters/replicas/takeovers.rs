@@ -11,21 +11,19 @@ use ordid_harness::Server;
 use ordid_redis::RedisLease;
 use ordid_tests::{servers::Servers, trials::Outcome};
 
-use super::{Between, ask, cut_off, fail_over, overlap, wait, wait_for};
+use super::{Between, Pair, ask, cut_off, fail_over, overlap, wait, wait_for};
 use crate::redis_connection::connect;
 use crate::stores::{acquire_when_free, fails, failure, later, long, now, on_own_servers, short};
 
-pub(super) fn add(
-    servers: &Servers,
-    trials: &mut Vec<Trial>,
-    pair: fn() -> Result<[Server; 2], ordid_harness::Error>,
-) {
+pub(super) fn add(servers: &Servers, trials: &mut Vec<Trial>, pair: Pair) {
     let name = "replicas::a_holder_that_slept_through_a_failover_is_fenced";
     on_own_servers(trials, servers, "redis", name, pair, slept);
     let name = "replicas::a_failover_between_question_and_renewal_is_noticed";
     on_own_servers(trials, servers, "redis", name, pair, renewed_in_between);
     let name = "replicas::a_renewal_notices_a_failover_first";
     on_own_servers(trials, servers, "redis", name, pair, renewed_first);
+    let name = "replicas::a_failover_of_an_older_hash_is_noticed";
+    on_own_servers(trials, servers, "redis", name, pair, older_hash);
 }
 
 /// What a replica keeps of the only node.
@@ -102,5 +100,28 @@ async fn renewed_first([mut master, replica]: [Server; 2]) -> Outcome {
     assert_ne!(next.node(), held.node());
     let held = after.renew(&held, now()).await?;
     after.release(&held, None).await?;
+    Ok(())
+}
+
+/// A version of this crate before there were fail-overs has not written down the server.
+async fn older_hash([mut master, replica]: [Server; 2]) -> Outcome {
+    let before = RedisLease::new(connect(&master.url()).await?, "lease", long(1));
+    before.create(Timestamp::MIN).await?;
+    ask::<()>(&master, &["HDEL", "lease", "server"])?;
+    wait("what was created", || {
+        let fields = ask::<Vec<String>>(&replica, &["HKEYS", "lease"]).ok()?;
+        (fields == ["floor"]).then_some(())
+    });
+    cut_off(&replica)?;
+    // As that version does.
+    let lost = before.acquire(now(), None).await?;
+    fail_over(&mut master, &replica)?;
+
+    let after = RedisLease::new(connect(&replica.url()).await?, "lease", long(1));
+    let words = "another server took over";
+    let refused = after.acquire(now(), None).await;
+    fails(refused, CoordinationFailure::Unavailable, words);
+    let next = wait_for(async || after.acquire(now(), None).await.ok()).await;
+    assert!(!overlap(&lost, &next), "{lost}, {next}");
     Ok(())
 }
