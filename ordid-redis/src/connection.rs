@@ -15,8 +15,8 @@ use std::{
 
 use ordid_core::{Error, coordination::CoordinationFailure};
 use redis::{
-    Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ScriptInvocation,
-    ServerErrorKind, Value, aio::ConnectionLike, from_redis_value,
+    Arg, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
+    ScriptInvocation, ServerErrorKind, Value, aio::ConnectionLike, from_redis_value,
 };
 
 use crate::error::failed;
@@ -77,18 +77,47 @@ fn is_unknown_script(error: &RedisError) -> bool {
 }
 
 /// Whether another connection may lead to a server that does what this one does not: this one is broken, or the
-/// server is a replica now.
+/// server does not take writes.
 pub(crate) fn is_for_another(error: &RedisError) -> bool {
     error.is_io_error()
-        || matches!(
-            error.kind(),
-            ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown)
-        )
+        || error.kind() == ErrorKind::Server(ServerErrorKind::MasterDown)
+        || is_write_refused(error)
+}
+
+/// Whether the server is a replica now, or a master with fewer replicas than `min-replicas-to-write`. Redis 5 and 6
+/// put the code of an error that a script met into the text of another one.
+fn is_write_refused(error: &RedisError) -> bool {
+    ["READONLY", "NOREPLICAS"].iter().any(|code| {
+        let inner = format!(": -{code} ");
+        let has_inner = |text: &str| text.contains(&inner);
+        error.code() == Some(*code) || error.detail().is_some_and(has_inner)
+    })
+}
+
+/// Whether this is a `WAIT` that too few replicas answered. Those of a master that is cut off may have another
+/// master by now, and nothing else tells its clients so.
+pub(crate) fn is_unconfirmed(call: &Cmd, answer: &Value) -> bool {
+    let mut words = call.args_iter();
+    let (Some(Arg::Simple(b"WAIT")), Some(Arg::Simple(count))) = (words.next(), words.next())
+    else {
+        return false;
+    };
+    let count = str::from_utf8(count)
+        .ok()
+        .and_then(|it| it.parse::<i64>().ok());
+    matches!((count, answer), (Some(count), Value::Int(confirmed)) if *confirmed < count)
+}
+
+/// The same for a pipeline of which all answers are here.
+pub(crate) fn any_unconfirmed(calls: &Pipeline, answers: &[Value]) -> bool {
+    let mut both = calls.cmd_iter().zip(answers);
+    both.any(|(call, answer)| is_unconfirmed(call, answer))
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {}
 
-/// A connection for threads: it is made when it is first used, and made anew after one that failed.
+/// A connection for threads: it is made when it is first used, and made anew after one that failed, whose server
+/// takes no writes, or whose replicas did not confirm.
 ///
 /// One call at a time; others wait. Clones share the connection. In the child of a fork each call is an
 /// error: make another there.
@@ -154,10 +183,11 @@ impl Blocking {
         }))
     }
 
-    /// Asks over the connection, and keeps it unless it has failed.
+    /// Asks over the connection, and keeps it unless it has failed, or its answer says that another may do better.
     fn ask<T>(
         &self,
         question: impl FnOnce(&mut dyn redis::ConnectionLike) -> RedisResult<T>,
+        is_for_another_too: impl FnOnce(&T) -> bool,
     ) -> RedisResult<T> {
         // Before the lock: a fork may have left it locked.
         check_process(self.0.process)?;
@@ -168,7 +198,11 @@ impl Blocking {
         };
         let result = question(&mut *connection);
         // An answer that comes late must not be read as the next one's.
-        if !result.as_ref().is_err_and(is_for_another) {
+        let is_over = match &result {
+            Ok(answer) => is_for_another_too(answer),
+            Err(error) => is_for_another(error),
+        };
+        if !is_over {
             *open = Some(connection);
         }
         result
@@ -186,7 +220,7 @@ impl fmt::Debug for Blocking {
 
 impl sealed::Sealed for Blocking {
     async fn run(&self, script: &ScriptInvocation<'_>) -> RedisResult<Value> {
-        self.ask(|connection| script.invoke(connection))
+        self.ask(|connection| script.invoke(connection), |_| false)
     }
 
     async fn run_all(
@@ -204,6 +238,7 @@ impl sealed::Sealed for Blocking {
                 }
                 answers => answers,
             },
+            |answers| any_unconfirmed(calls, answers),
         )
     }
 }
@@ -306,5 +341,70 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     {
         Poll::Ready(value) => value,
         Poll::Pending => unreachable!("a blocking connection is never pending"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::parse_redis_value;
+
+    use super::*;
+    use crate::error::failed;
+
+    fn error(line: &str) -> RedisError {
+        let answer = parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        answer.extract_error().unwrap_err()
+    }
+
+    /// Of Redis 6.2.14 and 7.0.15, for scripts that `call`, and that return what `pcall` met.
+    const REFUSALS: [&str; 8] = [
+        "ERR Error running script (call to f_f9c61d0627fd72ae3b6c8ac58ef3237fdc620c1c): @user_script:1: @user_script: \
+         1: -READONLY You can't write against a read only replica. ",
+        "@user_script: 1: -READONLY You can't write against a read only replica. ",
+        "ERR Error running script (call to f_f9c61d0627fd72ae3b6c8ac58ef3237fdc620c1c): @user_script:1: @user_script: \
+         1: -NOREPLICAS Not enough good replicas to write. ",
+        "@user_script: 1: -NOREPLICAS Not enough good replicas to write. ",
+        "READONLY You can't write against a read only replica. script: f9c61d0627fd72ae3b6c8ac58ef3237fdc620c1c, on \
+         @user_script:1.",
+        "READONLY You can't write against a read only replica.",
+        "NOREPLICAS Not enough good replicas to write. script: f9c61d0627fd72ae3b6c8ac58ef3237fdc620c1c, on \
+         @user_script:1.",
+        "NOREPLICAS Not enough good replicas to write.",
+    ];
+
+    #[test]
+    fn a_server_that_takes_no_writes_is_unavailable_and_left() {
+        for line in REFUSALS {
+            let error = error(line);
+            assert!(is_for_another(&error), "{line}");
+            let failure = failed("shop", &error).coordination_failure();
+            assert_eq!(failure, Some(CoordinationFailure::Unavailable), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_error_that_another_server_would_answer_too_is_no_reason_to_leave() {
+        for line in [
+            "ERR Error running script (call to f_f9c61d0627fd72ae3b6c8ac58ef3237fdc620c1c): @user_script:1: ERR value \
+             is not an integer or out of range",
+            "ERR unknown command `EVALSHA`",
+            "WRONGTYPE Operation against a key holding the wrong kind of value",
+        ] {
+            let error = error(line);
+            assert!(!is_for_another(&error), "{line}");
+            let failure = failed("shop", &error).coordination_failure();
+            assert_eq!(failure, Some(CoordinationFailure::Mismatch), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_a_wait_that_too_few_answered_is_unconfirmed() {
+        let mut calls = Pipeline::new();
+        calls.cmd("GET").arg(2);
+        calls.cmd("WAIT").arg(2).arg(200);
+        let unconfirmed = |confirmed| any_unconfirmed(&calls, &[Value::Int(0), confirmed]);
+        assert!(unconfirmed(Value::Int(1)));
+        assert!(!unconfirmed(Value::Int(2)) && !unconfirmed(Value::Int(3)));
+        assert!(!unconfirmed(Value::Nil));
     }
 }

@@ -3,6 +3,8 @@
 use ordid_core::{Error, coordination::CoordinationFailure};
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
+use crate::connection::is_for_another;
+
 /// An error of the library, met while something was done with a key.
 pub(crate) fn failed(key: &str, error: &RedisError) -> Error {
     let is_ours = match error.kind() {
@@ -13,7 +15,7 @@ pub(crate) fn failed(key: &str, error: &RedisError) -> Error {
         ErrorKind::Extension => error.code() == Some("WRONGTYPE"),
         _ => false,
     };
-    let failure = if is_ours {
+    let failure = if is_ours && !is_for_another(error) {
         CoordinationFailure::Mismatch
     } else {
         CoordinationFailure::Unavailable

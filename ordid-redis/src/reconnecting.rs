@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value, aio::ConnectionLike};
 
-use crate::connection::is_for_another;
+use crate::connection::{any_unconfirmed, is_for_another, is_unconfirmed};
 
-/// A connection that a function makes when it is first used, and anew after one that failed or led to a server that
-/// is a replica by now. It is for Sentinel, whose master changes; the library's `ConnectionManager` goes to one
+/// A connection that a function makes when it is first used, and anew after one that failed, whose server takes no
+/// writes, or whose replicas did not confirm (`WAIT`). It is for Sentinel, whose master changes; the library's `ConnectionManager` goes to one
 /// address.
 ///
 /// Clones share the connection. What is asked while it is away fails; nothing is asked twice.
@@ -61,22 +61,23 @@ impl<C: Clone> Reconnecting<C> {
         work(&mut self.0.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Gives up the connection if these answers say that another one may do better.
-    fn look_at(&self, answers: Result<&[Value], &RedisError>) {
-        let is_over = match answers {
-            Ok(answers) => answers.iter().any(|answer| {
-                // An error that the library leaves to whoever asked.
-                matches!(answer, Value::ServerError(_))
-                    && answer
-                        .clone()
-                        .extract_error()
-                        .is_err_and(|error| is_for_another(&error))
-            }),
-            Err(error) => is_for_another(error),
-        };
-        if is_over {
-            self.lock(|open| *open = None);
-        }
+    fn give_up(&self) {
+        self.lock(|open| *open = None);
+    }
+}
+
+/// Whether these answers say that another connection may do better.
+fn are_for_another(answers: Result<&[Value], &RedisError>) -> bool {
+    match answers {
+        Ok(answers) => answers.iter().any(|answer| {
+            // An error that the library leaves to whoever asked.
+            matches!(answer, Value::ServerError(_))
+                && answer
+                    .clone()
+                    .extract_error()
+                    .is_err_and(|error| is_for_another(&error))
+        }),
+        Err(error) => is_for_another(error),
     }
 }
 
@@ -84,7 +85,12 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> ConnectionLike for Recon
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
             let answer = self.connection().await?.req_packed_command(cmd).await;
-            self.look_at(answer.as_ref().map(slice::from_ref));
+            let is_unconfirmed = |answer| is_unconfirmed(cmd, answer);
+            if are_for_another(answer.as_ref().map(slice::from_ref))
+                || answer.as_ref().is_ok_and(is_unconfirmed)
+            {
+                self.give_up();
+            }
             answer
         })
     }
@@ -100,7 +106,12 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> ConnectionLike for Recon
             let answers = connection
                 .req_packed_commands(pipeline, offset, count)
                 .await;
-            self.look_at(answers.as_deref());
+            // A transaction has other answers than one for each command.
+            let has_all = offset == 0 && count == pipeline.len();
+            let is_unconfirmed = |answers: &Vec<_>| has_all && any_unconfirmed(pipeline, answers);
+            if are_for_another(answers.as_deref()) || answers.as_ref().is_ok_and(is_unconfirmed) {
+                self.give_up();
+            }
             answers
         })
     }

@@ -25,6 +25,7 @@ use super::{AT_LAST, ONE, TEN, WITHIN, ask, wait};
 use crate::redis_connection::connect;
 use crate::stores::{ENDLESS, fails, failure, later, long, now, on_own_servers};
 
+mod left;
 mod takeovers;
 
 /// Starts a master and its replica.
@@ -44,6 +45,7 @@ pub(super) fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     on_own_servers(trials, servers, "redis", name, pair, kept);
     let name = "replicas::a_failover_between_question_and_grant_is_noticed";
     on_own_servers(trials, servers, "redis", name, pair, in_between);
+    left::add(servers, trials, pair);
     takeovers::add(servers, trials, pair);
 }
 
