@@ -94,8 +94,8 @@ fn is_write_refused(error: &RedisError) -> bool {
     })
 }
 
-/// Whether this is a `WAIT` that too few replicas answered. Those of a master that is cut off may have another
-/// master by now, and nothing else tells its clients so.
+/// Whether fewer replicas have confirmed than this `WAIT` asks for. The replicas of a master that is cut off may
+/// follow another one by now, and nothing else tells its clients.
 pub(crate) fn is_unconfirmed(call: &Cmd, answer: &Value) -> bool {
     let mut words = call.args_iter();
     let (Some(Arg::Simple(b"WAIT")), Some(Arg::Simple(count))) = (words.next(), words.next())
@@ -108,7 +108,7 @@ pub(crate) fn is_unconfirmed(call: &Cmd, answer: &Value) -> bool {
     matches!((count, answer), (Some(count), Value::Int(confirmed)) if *confirmed < count)
 }
 
-/// The same for a pipeline of which all answers are here.
+/// Whether that holds for any call of a pipeline. `answers` has one for each call.
 pub(crate) fn any_unconfirmed(calls: &Pipeline, answers: &[Value]) -> bool {
     let mut both = calls.cmd_iter().zip(answers);
     both.any(|(call, answer)| is_unconfirmed(call, answer))
@@ -155,20 +155,37 @@ impl Blocking {
         })
     }
 
-    /// Of what this function connects to each time: the master that Sentinel names, or a cluster. Set the
-    /// connection's timeouts in it, or a server that stands still is waited for.
+    /// Of what this function connects to each time: the master that Sentinel names, or a cluster.
+    ///
+    /// All other calls wait while the function connects, and while an answer is awaited. Limit each step of it, or one
+    /// server that stands still stops them all, also a Sentinel. The library's `Sentinel` has no time-outs towards
+    /// the Sentinels when it is asked by threads, so this example asks them itself:
     ///
     /// ```
-    /// use std::time::Duration;
+    /// use std::{io, time::Duration};
     /// use ordid_redis::Blocking;
-    /// use redis::sentinel::Sentinel;
+    /// use redis::{Client, Connection, RedisResult, cmd};
     ///
-    /// let sentinels = ["redis://one:26379", "redis://two:26379", "redis://three:26379"];
-    /// let connection = Blocking::connecting(move || {
-    ///     let client = Sentinel::build(sentinels.to_vec())?.master_for("shop", None)?;
-    ///     let connection = client.get_connection_with_timeout(Duration::from_secs(1))?;
-    ///     connection.set_read_timeout(Some(Duration::from_secs(1)))?;
+    /// const SENTINELS: [&str; 3] = ["redis://one:26379", "redis://two:26379", "redis://three:26379"];
+    ///
+    /// fn connect(url: &str) -> RedisResult<Connection> {
+    ///     let second = Duration::from_secs(1);
+    ///     let connection = Client::open(url)?.get_connection_with_timeout(second)?;
+    ///     connection.set_read_timeout(Some(second))?;
+    ///     connection.set_write_timeout(Some(second))?;
     ///     Ok(connection)
+    /// }
+    ///
+    /// fn master(sentinel: &str) -> RedisResult<(String, u16)> {
+    ///     let mut question = cmd("SENTINEL");
+    ///     question.arg("GET-MASTER-ADDR-BY-NAME").arg("shop");
+    ///     question.query(&mut connect(sentinel)?)
+    /// }
+    ///
+    /// let connection = Blocking::connecting(|| {
+    ///     let answer = SENTINELS.iter().find_map(|sentinel| master(sentinel).ok());
+    ///     let (host, port) = answer.ok_or_else(|| io::Error::other("no Sentinel names the master"))?;
+    ///     connect(&format!("redis://{host}:{port}/"))
     /// });
     /// ```
     pub fn connecting<C, F>(connect: F) -> Self
@@ -183,11 +200,12 @@ impl Blocking {
         }))
     }
 
-    /// Asks over the connection, and keeps it unless it has failed, or its answer says that another may do better.
+    /// Asks over the connection. Keeps it, unless it has failed or `is_over` says of the answer that another
+    /// connection may do better.
     fn ask<T>(
         &self,
         question: impl FnOnce(&mut dyn redis::ConnectionLike) -> RedisResult<T>,
-        is_for_another_too: impl FnOnce(&T) -> bool,
+        is_over: impl FnOnce(&T) -> bool,
     ) -> RedisResult<T> {
         // Before the lock: a fork may have left it locked.
         check_process(self.0.process)?;
@@ -199,7 +217,7 @@ impl Blocking {
         let result = question(&mut *connection);
         // An answer that comes late must not be read as the next one's.
         let is_over = match &result {
-            Ok(answer) => is_for_another_too(answer),
+            Ok(answer) => is_over(answer),
             Err(error) => is_for_another(error),
         };
         if !is_over {
@@ -292,8 +310,8 @@ impl<C: Connection> Store<C> {
         }
     }
 
-    /// Runs a script. Where replicas have to confirm, that goes for what was read, too: a renewal is not begun while
-    /// there are too few of them, or each attempt would move the ceiling.
+    /// Runs a script. Reads wait for the replicas, too: otherwise each attempt to renew would move the ceiling while
+    /// there are too few of them.
     pub(crate) async fn ask<T: FromRedisValue>(
         &self,
         script: &ScriptInvocation<'_>,

@@ -55,6 +55,8 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     let sentinels = ordid_harness::redis_sentinels;
     let name = "sentinel::duel_through_a_failover";
     on_own_servers(trials, servers, "redis", name, sentinels, sentinel_duel);
+    let name = "sentinel::threads_pass_a_sentinel_that_stands_still";
+    on_own_servers(trials, servers, "redis", name, sentinels, still_sentinel);
 
     replicas::add(servers, trials);
 }
@@ -246,16 +248,38 @@ fn watched(urls: &str) -> Reconnecting<MultiplexedConnection> {
     })
 }
 
-/// The same for threads.
+/// The same for threads, as the documentation of [`Blocking::connecting`] shows it.
 fn watched_by_threads(urls: &str) -> Blocking {
+    let connect = |url: &str| {
+        let connection = Client::open(url)?.get_connection_with_timeout(SOON)?;
+        connection.set_read_timeout(Some(SOON))?;
+        connection.set_write_timeout(Some(SOON))?;
+        RedisResult::Ok(connection)
+    };
+    let master = move |sentinel: &str| {
+        let mut question = cmd("SENTINEL");
+        let name = ordid_harness::REDIS_SERVICE;
+        question.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
+        question.query::<(String, u16)>(&mut connect(sentinel)?)
+    };
     let urls: Vec<String> = urls.split(',').map(str::to_owned).collect();
     Blocking::connecting(move || {
-        let mut sentinel = Sentinel::build(urls.clone())?;
-        let master = sentinel.master_for(ordid_harness::REDIS_SERVICE, None)?;
-        let connection = master.get_connection_with_timeout(SOON)?;
-        connection.set_read_timeout(Some(SOON))?;
-        Ok(connection)
+        let answer = urls.iter().find_map(|sentinel| master(sentinel).ok());
+        let (host, port) =
+            answer.ok_or_else(|| std::io::Error::other("no Sentinel names the master"))?;
+        connect(&format!("redis://{host}:{port}/"))
     })
+}
+
+/// Threads do not wait for it, or all that share the connection would.
+async fn still_sentinel((servers, sentinels): ([Server; 3], [Server; 3])) -> Outcome {
+    sentinels[0].pause()?;
+    let threads = RedisCounter::new(watched_by_threads(&addresses(&sentinels)), "threads");
+    let (done, created) = std::sync::mpsc::channel();
+    thread::spawn(move || done.send(threads.create(1)));
+    assert!(created.recv_timeout(ENDLESS / 6)??);
+    drop(servers);
+    Ok(())
 }
 
 /// A contender behind Sentinel.
