@@ -139,8 +139,9 @@ impl<C: Connection> RedisLease<C> {
     /// - A replica confirms what it has in memory, not on its disk: all of them may lose it at once.
     /// - While fewer are connected, nothing is granted.
     ///
-    /// Meanwhile the connection does nothing else, for others who share it neither. Its own time-out for an answer
-    /// (500 ms unless set) should be longer than `within`, of which at least a millisecond is waited.
+    /// `WAIT` blocks the connection, also for other tasks that share it. The connection's own time-out for an answer
+    /// should be longer than `within`: it is 500 ms unless set for tasks, and what you give to [`Blocking`] for
+    /// threads. Replicas have at least a millisecond, even if `within` is shorter.
     #[must_use]
     pub fn with_replicas(self, count: NonZeroU32, within: Duration) -> Self {
         let store = self.hash.store.with_replicas(count, within);
