@@ -8,8 +8,8 @@ use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value, aio::Con
 use crate::connection::{any_unconfirmed, is_for_another, is_unconfirmed};
 
 /// A connection that a function makes when it is first used, and anew after one that failed, whose server takes no
-/// writes, or whose replicas did not confirm (`WAIT`). It is for Sentinel, whose master changes; the library's `ConnectionManager` goes to one
-/// address.
+/// writes, or whose replicas did not confirm (`WAIT`). It is for Sentinel, whose master changes; the library's
+/// `ConnectionManager` goes to one address.
 ///
 /// Clones share the connection. What is asked while it is away fails; nothing is asked twice.
 ///
