@@ -204,7 +204,7 @@ impl Coordinator {
     }
 
     /// Says that a participant is prepared.
-    pub(crate) fn is_prepared(&self) {
+    pub(crate) fn vote(&self) {
         self.change(|state| state.waits_for = state.waits_for.saturating_sub(1));
     }
 

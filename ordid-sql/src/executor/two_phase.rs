@@ -93,7 +93,7 @@ impl<B: RowBinder> Work<B> {
                 Err(_) => error.with_prepared_left(),
             });
         }
-        coordinator.is_prepared();
+        coordinator.vote();
         source.release();
         match coordinator.decided().await {
             Decision::Commit => self.commit_prepared(source).await,
