@@ -269,7 +269,7 @@ impl<D> FlushRun<D> {
     }
 
     /// Says that somebody else has inserted the [fence](Self::fence), and the first marker row is not there.
-    pub(crate) fn is_fenced(&mut self) {
+    pub(crate) fn found_fence(&mut self) {
         self.flush.can_never_commit();
         self.error = Some((FlushError::recovered(), None));
     }

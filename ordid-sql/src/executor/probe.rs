@@ -71,13 +71,17 @@ async fn is_there<T: FlushTransaction>(
         return Ok(true);
     }
     if run.records() {
+        // The fence first: each question may see what was committed after the one before. So if the flush's own COMMIT shows
+        // its fence, it shows its marker row, too.
+        let is_fenced = match run.fence() {
+            Some(fence) => marker::exists(open, writer, fence).await?,
+            None => false,
+        };
         if marker::exists(open, writer, run.id()).await? {
             return Ok(true);
         }
-        if let Some(fence) = run.fence()
-            && marker::exists(open, writer, fence).await?
-        {
-            run.is_fenced();
+        if is_fenced {
+            run.found_fence();
             return Ok(false);
         }
     }

@@ -385,6 +385,10 @@ pub(super) enum Answer {
     Silence,
     /// It fails in this way, but was carried out.
     FailsAfter(Failure),
+    /// The connection of a COMMIT is lost, and it is carried out later.
+    Held,
+    /// It succeeds, and then the COMMIT that was held is carried out.
+    Lands,
     /// The table is not there.
     MissingTable,
     /// A row of the statement is refused.
@@ -420,6 +424,8 @@ pub(super) struct State {
     committed: BTreeSet<String>,
     /// The rows of each prepared transaction.
     pub(super) prepared: BTreeMap<String, Vec<String>>,
+    /// What a COMMIT that is held will write.
+    held: Vec<String>,
     connections: usize,
     open: bool,
     /// The number of times that rows were read.
@@ -849,10 +855,15 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         match answer {
             Some(Answer::Fails(failure)) => Err(driver(failure)),
             _ => {
-                let state = self.connection.server.state();
+                let mut state = self.connection.server.state();
                 let found = [format!("{table} {key}"), format!("{table} {key}:")];
                 let mut committed = state.committed.iter();
-                Ok(committed.any(|it| *it == found[0] || it.starts_with(&found[1])))
+                let is_there = committed.any(|it| *it == found[0] || it.starts_with(&found[1]));
+                if let Some(Answer::Lands) = answer {
+                    let held = std::mem::take(&mut state.held);
+                    state.commit(held);
+                }
+                Ok(is_there)
             }
         }
     }
@@ -908,6 +919,10 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         server.answered(&answer).await;
         self.end();
         match answer {
+            Some(Answer::Held) => {
+                server.state().held = staged;
+                Err(driver(Failure::Lost))
+            }
             Some(Answer::Fails(failure) | Answer::FailsAfter(failure)) => Err(driver(failure)),
             _ => {
                 server.committed(&staged);

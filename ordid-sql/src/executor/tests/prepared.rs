@@ -216,6 +216,21 @@ fn a_server_that_prepares_nothing_is_refused_before_rows_are_sent() {
     assert_eq!(recover(&servers).unwrap(), crate::Recovered::default());
 }
 
+/// Each question of a probe sees what is committed then. A COMMIT that lands between two of them shows its own fence to the
+/// later one.
+#[test]
+fn a_commit_that_lands_between_two_questions_is_no_recovery() {
+    for before in 0..3 {
+        let servers = Servers::default();
+        servers[0].once("commit", Answer::Held);
+        servers[0].times(before, "probe marker", Answer::Succeeds);
+        servers[0].once("probe marker", Answer::Lands);
+        let flushed = flush_all(&mut unit(), &servers).unwrap();
+        assert_eq!(flushed.len(), 3, "{before}");
+        assert_eq!(items(&servers), [2; 3], "{before}");
+    }
+}
+
 /// In a test's transaction there is only a savepoint.
 #[test]
 fn a_savepoint_cannot_be_prepared() {
