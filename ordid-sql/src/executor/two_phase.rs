@@ -325,6 +325,18 @@ pub(crate) async fn end_prepared<S: ConnectionSource>(
     Err(FlushError::unsaid())
 }
 
+/// Refuses a connection inside a transaction of its user, which would be ended with what is prepared. It may have been
+/// begun since the last flush.
+pub(crate) async fn check_alone<C: FlushConnection>(connection: &mut C) -> Result<(), C> {
+    match connection.check(TransactionScope::Transaction).await? {
+        TransactionScope::Transaction => Ok(()),
+        TransactionScope::Savepoint => Err(FlushError::state(
+            "a transaction is open on this connection",
+            "end it first, as prepared transactions are ended outside of any other",
+        )),
+    }
+}
+
 /// Ends a prepared transaction at one attempt.
 async fn end_once<S: ConnectionSource>(
     source: &mut S,
@@ -333,10 +345,8 @@ async fn end_once<S: ConnectionSource>(
     was_lost: bool,
     values: &(impl Fn() -> <S::Connection as FlushConnection>::Binder + Sync),
 ) -> Result<Ended, S::Connection> {
-    let (connection, is_new) = source.get(was_lost).await?;
-    if is_new {
-        connection.check(TransactionScope::Transaction).await?;
-    }
+    let (connection, _) = source.get(was_lost).await?;
+    check_alone(connection).await?;
     let mut open = connection.begin(ALONE).await?;
     let ended = end_in(&mut open, gid, commits, values).await;
     let is_lost = matches!(&ended, Err(error) if error.failure == Failure::Lost);
