@@ -14,7 +14,7 @@ use ordid_core::{
 use super::{Gid, TwoPhase, check_engine, check_name, fence_of};
 use crate::{
     EngineProfile, Failure, FlushError, Retry,
-    executor::two_phase::{Ended, end_prepared},
+    executor::two_phase::{Ended, check_alone, end_prepared},
     marker::{self, may_be_removed},
     spi::{
         Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder, Statement,
@@ -63,6 +63,8 @@ pub struct Recovered {
     pub left: Vec<PreparedOrphan>,
 }
 
+const ORDER: &str = "give the databases of the flush, in its order";
+
 type Result<T, S> =
     std::result::Result<T, FlushError<ErrorOf<<S as ConnectionSource>::Connection>>>;
 type Binder<S> = <<S as ConnectionSource>::Connection as FlushConnection>::Binder;
@@ -82,9 +84,8 @@ pub fn prepared_orphans<S: ConnectionSource>(
 ) -> impl Future<Output = Result<Vec<PreparedOrphan>, S>> + Send + use<'_, S> {
     async move {
         let mut orphans = Vec::new();
-        for (gid, text) in found(&mut sources, name).await? {
-            let decision = decision(&mut sources[gid.decides], gid.flush).await?;
-            orphans.push(orphan(&gid, text, decision));
+        for (gid, text, decision) in judged(&mut sources, name).await? {
+            orphans.push(orphan(&gid, text, decision?));
         }
         Ok(orphans)
     }
@@ -94,7 +95,7 @@ pub fn prepared_orphans<S: ConnectionSource>(
 ///
 /// # Errors
 ///
-/// As [`prepared_orphans`], and what the databases refuse. What was ended before stays so.
+/// As [`prepared_orphans`], and what the databases refuse: the first such error, after what can be ended was.
 #[expect(
     clippy::manual_async_fn,
     reason = "it is found to be `Send` here, for any source, as a flush is"
@@ -105,38 +106,52 @@ pub fn recover_prepared<S: ConnectionSource>(
     older_than: Duration,
 ) -> impl Future<Output = Result<Recovered, S>> + Send + use<'_, S> {
     async move {
-        let mut recovered = Recovered::default();
-        for (gid, text) in found(&mut sources, name).await? {
-            let decides = &mut sources[gid.decides];
-            let mut decision = decision(decides, gid.flush).await?;
-            let is_young = age(gid.flush) < older_than;
-            if is_young || decision == OrphanDecision::Unknown {
-                recovered.left.push(orphan(&gid, text, decision));
-                continue;
-            }
-            if decision == OrphanDecision::NotCommitted {
-                decision = fence(decides, gid.flush).await?;
-            }
-            let commits = decision == OrphanDecision::Committed;
-            let values = || Binder::<S>::of_marker(Uuid::nil());
-            let ended = end_prepared(
-                &mut sources[gid.shard],
-                &text,
-                commits,
-                Retry::DEFAULT,
-                None,
-                &values,
-            )
-            .await?;
-            match (ended, commits) {
-                // Somebody else has ended it, in the same way.
-                (Ended::Gone, _) => {}
-                (Ended::Now, true) => recovered.committed.push(text),
-                (Ended::Now, false) => recovered.rolled_back.push(text),
+        let (mut recovered, mut failed) = (Recovered::default(), None);
+        for (gid, text, decision) in judged(&mut sources, name).await? {
+            let ended = match decision {
+                Ok(decision) => {
+                    let recovered = &mut recovered;
+                    end(&mut sources, &gid, text, decision, older_than, recovered).await
+                }
+                Err(error) => Err(error),
+            };
+            // What cannot be ended holds its locks. The others need not.
+            if let Err(error) = ended {
+                failed.get_or_insert(error);
             }
         }
-        Ok(recovered)
+        failed.map_or(Ok(recovered), Err)
     }
+}
+
+/// Ends an orphan as was decided, unless it is too young or nobody knows what was.
+async fn end<S: ConnectionSource>(
+    sources: &mut [S],
+    gid: &Gid,
+    text: String,
+    mut decision: OrphanDecision,
+    older_than: Duration,
+    recovered: &mut Recovered,
+) -> Result<(), S> {
+    let is_young = age(gid.flush) < older_than;
+    if !is_young && decision == OrphanDecision::NotCommitted {
+        decision = fence(&mut sources[gid.decides], gid.flush).await?;
+    }
+    if is_young || decision == OrphanDecision::Unknown {
+        recovered.left.push(orphan(gid, text, decision));
+        return Ok(());
+    }
+    let commits = decision == OrphanDecision::Committed;
+    let values = || Binder::<S>::of_marker(Uuid::nil());
+    let source = &mut sources[gid.shard];
+    let ended = end_prepared(source, &text, commits, Retry::DEFAULT, None, &values).await?;
+    match (ended, commits) {
+        // Somebody else has ended it, in the same way.
+        (Ended::Gone, _) => {}
+        (Ended::Now, true) => recovered.committed.push(text),
+        (Ended::Now, false) => recovered.rolled_back.push(text),
+    }
+    Ok(())
 }
 
 fn orphan(gid: &Gid, text: String, decision: OrphanDecision) -> PreparedOrphan {
@@ -177,10 +192,58 @@ async fn found<S: ConnectionSource>(
     match elsewhere.iter().find(|(_, text)| !is_found(text)) {
         Some((shard, text)) => Err(FlushError::database(
             format!("{text} is prepared in database {shard} of the {shards} that were given"),
-            "give the databases of the flush, in its order",
+            ORDER,
         )),
         None => Ok(found),
     }
+}
+
+/// Returns the prepared transactions of all databases with what was decided so far, or why that could not be asked.
+async fn judged<S: ConnectionSource>(
+    sources: &mut [S],
+    name: &str,
+) -> Result<Vec<(Gid, String, Result<OrphanDecision, S>)>, S> {
+    let mut judged = Vec::new();
+    for (gid, text) in found(sources, name).await? {
+        let decision = match decision(&mut sources[gid.decides], gid.flush).await {
+            Ok(OrphanDecision::Committed) => Ok(OrphanDecision::Committed),
+            Ok(decision) => check_order(sources, &gid, &text).await.map(|()| decision),
+            Err(error) => Err(error),
+        };
+        match decision {
+            // Nothing is ended where the databases are not those of the flush.
+            Err(error) if error.is_wrong_database() => return Err(error),
+            decision => judged.push((gid, text, decision)),
+        }
+    }
+    Ok(judged)
+}
+
+/// Refuses databases of which another one has the decision to commit than the one that decides by its number: a fence
+/// there would keep nothing from being committed.
+async fn check_order<S: ConnectionSource>(
+    sources: &mut [S],
+    gid: &Gid,
+    text: &str,
+) -> Result<(), S> {
+    let others = sources.iter_mut().enumerate();
+    for (shard, source) in others.filter(|(shard, _)| *shard != gid.decides) {
+        match decision(source, gid.flush).await {
+            Ok(OrphanDecision::Committed) => {
+                return Err(FlushError::database(
+                    format!(
+                        "the flush of {text} is committed in database {shard} of those that were given, and not in {}",
+                        gid.decides
+                    ),
+                    ORDER,
+                ));
+            }
+            // Nothing was ever decided there.
+            Err(error) if !error.is_flushes_table_missing() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 async fn texts<S: ConnectionSource>(source: &mut S, sql: String) -> Result<Vec<String>, S> {
@@ -206,9 +269,9 @@ async fn begin<S: ConnectionSource>(
 ) -> Result<<S::Connection as FlushConnection>::Transaction<'_>, S> {
     let engine = source.engine();
     let (connection, _) = source.get(false).await?;
-    let scope = connection.check(TransactionScope::Transaction).await?;
+    check_alone(connection).await?;
     let begin = Begin {
-        scope,
+        scope: TransactionScope::Transaction,
         statement: engine.begin,
         defer: None,
         uses_bulk: false,

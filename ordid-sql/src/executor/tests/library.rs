@@ -439,6 +439,11 @@ pub(super) struct State {
 pub(super) struct Server(Arc<Mutex<State>>);
 
 impl State {
+    /// Forgets the script.
+    pub(super) fn forget(&mut self) {
+        self.script.clear();
+    }
+
     /// Commits what was prepared.
     pub(super) fn commit(&mut self, rows: Vec<String>) {
         self.committed.extend(rows);
