@@ -134,8 +134,8 @@ no others do.
 
 - A prepared transaction holds its locks and keeps `VACUUM` from removing rows, also while its program is gone. So run
   `recover_prepared` when a program starts and every few minutes, and keep an eye on `prepared_orphans`. Run
-  it more often than `remove_old_markers` counts: once its marker rows are removed, after a day, only a person can tell
-  what was decided.
+  it at least twice a day: what is older than half a day, and whose decision is not found, is left to a person, as
+  `remove_old_markers` removes marker rows after a day. A flush that takes longer than half a day to decide writes nothing.
 - The first shard with rows is written after all others are prepared. So the flush takes about twice as long, and each
   other shard writes to its log twice.
 - Two flushes that wait for each other on different shards are not seen by any database as a deadlock. So a statement
@@ -162,7 +162,7 @@ Run it when a program starts, and every few minutes. Several programs may do so 
 flush that has not decided yet it sees to it that it never will, so that its flush fails and writes nothing. So let
 `older_than` be longer than a flush takes, a minute for example.
 
-A transaction that is more than a day old and whose marker rows may have been removed is left alone, as nobody knows what
+A transaction that is more than half a day old and whose flush has no marker row is left alone, as nobody knows what
 was decided: [`Recovered::left`](ordid_sql::Recovered::left).
 "
     };

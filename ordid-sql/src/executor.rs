@@ -434,6 +434,7 @@ impl<B: RowBinder> Work<B> {
                 return rolled_back.is_err();
             }
             match (run.step(), &mut transaction) {
+                (Step::Record, Some(_)) if run.is_too_late() => {}
                 (Step::Record, Some(open)) => {
                     let marker = writer.marker(StatementKind::Insert);
                     let mut written = open.execute(&marker, B::of_marker(run.id())).await;

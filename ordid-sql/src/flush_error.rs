@@ -92,6 +92,8 @@ enum Kind<D> {
     Vanished(String),
     /// Somebody has rolled back what the other shards had prepared.
     Recovered,
+    /// The flush began too long ago to decide.
+    TooLate,
     /// What became of each shard, of which one failed at least, and of the whole if that is all or nothing.
     Shards(Vec<Result<Flushed, FlushError<D>>>, Option<Decision>),
 }
@@ -453,6 +455,11 @@ impl<D> FlushError<D> {
         Self::new(Kind::Recovered, Source::None)
     }
 
+    /// The flush began so long ago that its marker rows would be removed before a recovery could find them.
+    pub(crate) fn too_late() -> Self {
+        Self::new(Kind::TooLate, Source::None)
+    }
+
     /// This is why what is prepared could not be committed, although the flush is decided.
     #[must_use]
     pub(crate) fn into_unfinished(mut self, gid: &str) -> Self {
@@ -566,7 +573,7 @@ impl<D> FlushError<D> {
                 found.unwrap_or(Failure::Refused)
             }
             // By itself it would succeed another time.
-            (_, Kind::RolledBack | Kind::Recovered) => Failure::Transient,
+            (_, Kind::RolledBack | Kind::Recovered | Kind::TooLate) => Failure::Transient,
             _ => Failure::Refused,
         }
     }

@@ -8,6 +8,7 @@ use crate::{
     Plan, Progress, Retry, RowSink, Step, Table, Tally, Upserted,
     executor::Sent,
     flush_error::{NoProbe, Rest},
+    marker::is_too_old_to_decide,
     observe::{self, Span},
 };
 use ordid_core::{key::KeyType as _, uuid::Uuid};
@@ -272,6 +273,17 @@ impl<D> FlushRun<D> {
     pub(crate) fn found_fence(&mut self) {
         self.flush.can_never_commit();
         self.error = Some((FlushError::recovered(), None));
+    }
+
+    /// Ends the attempt if the flush is to decide a two-phase commit and is too old for that. Returns whether it is.
+    pub(crate) fn is_too_late(&mut self) -> bool {
+        let is_too_late = self.fence.is_some() && is_too_old_to_decide(self.id);
+        if is_too_late {
+            // What an older attempt may have committed has a marker row that is soon removed.
+            self.is_marker_lost = true;
+            self.failed(FlushError::too_late(), None);
+        }
+        is_too_late
     }
 
     /// Does the same as [`Flush::with_reading`] for the flush of this run.

@@ -40,6 +40,11 @@ pub enum Markers {
 /// How old a marker row has to be before it is deleted.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Until which age of a flush its marker rows decide a two-phase commit. The rest of the day is a margin: for clocks that
+/// differ, and for what takes its time between the look at its age and the COMMIT. Without it, `remove_old_markers` could
+/// remove the fence of a recovery just before the flush commits, or the decision just before a recovery looks for it.
+const DECIDES: Duration = Duration::from_secs(12 * 60 * 60);
+
 /// Deletes the marker rows that are more than a day old, and returns how many there were. For adapters.
 ///
 /// # Errors
@@ -65,7 +70,7 @@ pub fn remove_old_markers<S: ConnectionSource>(
             uses_bulk: false,
         };
         let mut open = connection.begin(begin).await?;
-        let values = Binder::<S>::of_marker(first_kept(SystemClock.now()));
+        let values = Binder::<S>::of_marker(first_since(KEPT, SystemClock.now()));
         let changed = open.execute(&statement, values).await;
         let changed = changed
             .map_err(|failed| FlushError::record(S::Connection::ADAPTER, &engine, failed.error))?;
@@ -89,17 +94,22 @@ pub(crate) async fn exists<T: FlushTransaction>(
     open.exists(&marker, T::Binder::of_marker(id)).await
 }
 
-/// Returns the lowest key of a marker row that is kept. The program that made the key read its own clock.
-fn first_kept(now: Timestamp) -> Uuid {
-    let kept = u64::try_from(KEPT.as_millis()).unwrap_or(u64::MAX);
-    let millis = now.as_unix_millis().saturating_sub(kept);
+/// Returns the lowest key of a marker row that is no older than this. The program that made the key read its own clock.
+fn first_since(age: Duration, now: Timestamp) -> Uuid {
+    let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+    let millis = now.as_unix_millis().saturating_sub(age);
     let since = Timestamp::saturating_from_unix_millis(millis);
     UuidV7::bounds_at(since).map_or(Uuid::nil(), |(first, _)| first)
 }
 
 /// Returns whether the marker row of a flush is so old that somebody may have deleted it.
 pub(crate) fn may_be_removed(id: Uuid) -> bool {
-    id < first_kept(SystemClock.now())
+    id < first_since(KEPT, SystemClock.now())
+}
+
+/// Returns whether a flush is so old that its marker rows do not decide a two-phase commit any more.
+pub(crate) fn is_too_old_to_decide(id: Uuid) -> bool {
+    id < first_since(DECIDES, SystemClock.now())
 }
 
 #[cfg(test)]
@@ -119,7 +129,7 @@ mod tests {
     fn marker_rows_are_kept_for_a_day() {
         const DAY: u64 = 24 * 60 * 60 * 1_000;
         const NOW: u64 = 1_763_000_000_000;
-        let first = first_kept(Timestamp::saturating_from_unix_millis(NOW));
+        let first = first_since(KEPT, Timestamp::saturating_from_unix_millis(NOW));
         for (age, is_kept) in [(0, true), (DAY, true), (DAY + 1, false), (30 * DAY, false)] {
             let made = Timestamp::saturating_from_unix_millis(NOW - age);
             let (lowest, highest) = UuidV7::bounds_at(made).unwrap();
@@ -130,6 +140,9 @@ mod tests {
             );
         }
         let of_1970 = Timestamp::saturating_from_unix_millis(0);
-        assert_eq!(first_kept(of_1970), UuidV7::bounds_at(of_1970).unwrap().0);
+        assert_eq!(
+            first_since(KEPT, of_1970),
+            UuidV7::bounds_at(of_1970).unwrap().0
+        );
     }
 }

@@ -212,6 +212,9 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
                 "another program has recovered the prepared transactions of this flush and rolled them back, nothing \
                  was written",
             ),
+            Self::TooLate => f.write_str(
+                "the flush began more than half a day ago, which is too long for a two-phase commit, nothing was written",
+            ),
             // The place says it, or there is nothing to add to the source.
             Self::Bind
             | Self::Read

@@ -15,7 +15,7 @@ use super::{Gid, TwoPhase, check_engine, check_name, fence_of};
 use crate::{
     EngineProfile, Failure, FlushError, Retry,
     executor::two_phase::{Ended, check_alone, end_prepared},
-    marker::{self, may_be_removed},
+    marker::{self, is_too_old_to_decide},
     spi::{
         Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder, Statement,
         StatementKind, TransactionScope,
@@ -46,8 +46,8 @@ pub enum OrphanDecision {
     Committed,
     /// Its flush is not committed so far. A recovery sees to it that it never is, and rolls it back.
     NotCommitted,
-    /// Nobody knows: it is more than a day old and there is no marker row, but `remove_old_markers` may have removed it.
-    /// A recovery leaves it to a person, who looks for other rows of the flush.
+    /// Nobody knows: it is more than half a day old and there is no marker row, which `remove_old_markers` may have removed,
+    /// or removes soon. A recovery leaves it to a person, who looks for other rows of the flush.
     Unknown,
 }
 
@@ -289,7 +289,7 @@ async fn decision<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Or
         found.map_err(|error| FlushError::record(S::Connection::ADAPTER, &engine, error))?;
     Ok(match found {
         true => OrphanDecision::Committed,
-        false if may_be_removed(flush) => OrphanDecision::Unknown,
+        false if is_too_old_to_decide(flush) => OrphanDecision::Unknown,
         false => OrphanDecision::NotCommitted,
     })
 }

@@ -1,6 +1,13 @@
 //! The prepared transactions of the scripted library, and two-phase commits over three of its servers.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
+
+use ordid_core::{
+    KeyType as _,
+    clock::{Clock as _, SystemClock},
+    testing::Keys,
+    uuid::Uuid,
+};
 
 use super::{
     library::{Open, driver},
@@ -8,6 +15,7 @@ use super::{
 };
 use crate::{
     EngineProfile, Failure, Sharded, Sharding, WrapsWork, recover_prepared, spi::StatementFailure,
+    two_phase::Gid,
 };
 
 type Executed = Result<Changed, StatementFailure<io::Error>>;
@@ -154,7 +162,7 @@ fn recover(servers: &Servers) -> Result<crate::Recovered, FlushError<io::Error>>
 
 fn recover_over(servers: [&Server; 3]) -> Result<crate::Recovered, FlushError<io::Error>> {
     let sources = servers.into_iter().map(Source::<false>::new).collect();
-    finish(recover_prepared(sources, "test", std::time::Duration::ZERO))
+    finish(recover_prepared(sources, "test", Duration::ZERO))
 }
 
 fn orphans_of(servers: [&Server; 3]) -> Result<Vec<crate::PreparedOrphan>, FlushError<io::Error>> {
@@ -347,6 +355,60 @@ fn what_can_be_recovered_is_also_if_something_else_cannot() {
             if commits { (1, 0) } else { (0, 1) }
         );
         assert_eq!(items(&servers), if commits { [2; 3] } else { [0; 3] });
+    }
+}
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// Returns keys that are made as if it were so long ago.
+fn keys_of(ago: Duration) -> Keys {
+    let keys = Keys::new(1);
+    let now = SystemClock.now().as_unix_millis();
+    let millis = now - u64::try_from(ago.as_millis()).unwrap();
+    keys.clock().set_unix_millis(millis);
+    keys
+}
+
+/// Its marker rows could be removed before a recovery finds them.
+#[test]
+fn a_flush_that_began_half_a_day_ago_does_not_decide() {
+    let servers = Servers::default();
+    let mut unit = unit();
+    let error = keys_of(13 * HOUR).run(|| flush_all(&mut unit, &servers).unwrap_err());
+    let words = "nothing was written on any of 3 shards; shard 0: the flush began more than half a day ago, which is too \
+                 long for a two-phase commit, nothing was written";
+    assert!(error.to_string().starts_with(words), "{error}");
+    assert!(!error.is_commit_unknown() && error.is_transient());
+    assert_eq!((items(&servers), prepared(&servers)), ([0; 3], [0; 3]));
+    keys_of(11 * HOUR).run(|| flush_all(&mut unit, &servers).unwrap());
+    assert_eq!(items(&servers), [2; 3]);
+}
+
+/// The marker row that is not there may have been removed.
+#[test]
+fn an_orphan_without_a_decision_is_left_alone_after_half_a_day() {
+    for (hours, is_left) in [(11, false), (13, true)] {
+        let servers = Servers::default();
+        let flush = keys_of(hours * HOUR).run(Uuid::generate);
+        let [decides, shard] = [0, 2];
+        let name = "test".to_owned();
+        let gid = Gid {
+            name,
+            flush,
+            decides,
+            shard,
+        };
+        servers[shard]
+            .state()
+            .prepared
+            .insert(gid.text(), Vec::new());
+        let recovered = recover(&servers).unwrap();
+        let decisions: Vec<_> = recovered.left.iter().map(|it| it.decision).collect();
+        match is_left {
+            true => assert_eq!(decisions, [crate::OrphanDecision::Unknown]),
+            false => assert_eq!(recovered.rolled_back, [gid.text()]),
+        }
+        assert_eq!(prepared(&servers), [0, 0, usize::from(is_left)]);
     }
 }
 
