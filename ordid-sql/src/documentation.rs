@@ -120,12 +120,13 @@ no others do.
 
 # What it promises
 
-- `Ok`: all rows of all shards are committed. An error that is neither
-  [`is_commit_unknown`](crate::FlushError::is_commit_unknown) nor a vanished transaction that it names: nothing is
-  written on any shard, and nothing will be.
+- `Ok`: all rows of all shards are committed. An error that is not
+  [`is_commit_unknown`](crate::FlushError::is_commit_unknown): nothing is written on any shard, and nothing will be.
 - If the flush is decided and a shard cannot be reached, the error [`is_prepared`](crate::FlushError::is_prepared). If
-  the answer to the COMMIT that decides was lost, it `is_commit_unknown`. Either way flush again, or let
+  the answer to the COMMIT that decides was lost, it only `is_commit_unknown`. Either way flush again, or let
   `recover_prepared` end it.
+- If a person rolls back what a shard has prepared for a flush that is committed, the error `is_commit_unknown` and names
+  it. Flushing again commits the other shards, and then writes the rows of that one.
 - If the program dies, its prepared transactions stay in the databases until they are recovered. What is
   recovered is what was decided. No file is needed, and any program that reaches the databases can do it.
 - It is atomic, not isolated: whoever reads while the shards commit may find the rows of one and not yet those of another.

@@ -447,7 +447,7 @@ impl<D> FlushError<D> {
 
     /// The flush is committed, and somebody has rolled back what was prepared.
     pub(crate) fn prepared_vanished(gid: &str) -> Self {
-        Self::new(Kind::Vanished(gid.to_owned()), Source::None)
+        Self::new(Kind::Vanished(gid.to_owned()), Source::None).into_unknown()
     }
 
     /// Somebody has rolled back what the other shards had prepared, so that the flush cannot be committed.

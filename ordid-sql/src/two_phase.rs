@@ -259,6 +259,8 @@ pub(crate) enum Stage {
     Sent,
     /// The transaction is prepared, and has written this.
     Prepared(Flushed),
+    /// The flush is committed, and somebody has rolled back what was prepared. The rows can only be written alone.
+    Vanished,
 }
 
 impl Part {
@@ -304,7 +306,7 @@ impl Part {
     /// Returns the id of a transaction that may be prepared.
     pub(crate) fn prepared_gid(&self) -> Option<String> {
         match self.stage {
-            Stage::Working => None,
+            Stage::Working | Stage::Vanished => None,
             Stage::Sent | Stage::Prepared(_) => self.gid(),
         }
     }

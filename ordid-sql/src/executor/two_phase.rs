@@ -80,6 +80,12 @@ impl<B: RowBinder> Work<B> {
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
+        if let Some(part) = &self.part
+            && let (Stage::Vanished, Some(gid)) = (&part.stage, part.gid())
+        {
+            coordinator.vote();
+            return Err(FlushError::prepared_vanished(&gid));
+        }
         let is_prepared =
             |it: &Self| matches!(&it.part, Some(part) if matches!(part.stage, Stage::Prepared(_)));
         if !is_prepared(self)
@@ -134,8 +140,10 @@ impl<B: RowBinder> Work<B> {
             Ok(Ended::Gone) => match self.is_marked(source, marker).await {
                 Ok(true) => Ok(()),
                 Ok(false) => {
-                    self.part = None;
                     self.unresolved = None;
+                    if let Some(part) = &mut self.part {
+                        part.stage = Stage::Vanished;
+                    }
                     Err(FlushError::prepared_vanished(&gid))
                 }
                 Err(error) => Err(error.into_unfinished(&gid)),

@@ -206,7 +206,7 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
             Self::Vanished(gid) => write!(
                 f,
                 "the flush is committed on other shards, and somebody has rolled back {gid}, which this shard had \
-                 prepared: flush the rows of this shard again"
+                 prepared: flushing again writes the rows of this shard, once all others are committed"
             ),
             Self::Recovered => f.write_str(
                 "another program has recovered the prepared transactions of this flush and rolled them back, nothing \
@@ -231,7 +231,7 @@ impl<D> Kind<D> {
     const fn tells_unknown(&self) -> bool {
         matches!(
             self,
-            Self::Shards(..) | Self::Undecided | Self::Unfinished(_)
+            Self::Shards(..) | Self::Undecided | Self::Unfinished(_) | Self::Vanished(_)
         )
     }
 }

@@ -7,7 +7,7 @@ use ordid_core::Error;
 use super::{Sharded, WrapsWork};
 use crate::{
     EngineProfile, Markers, Work,
-    two_phase::{Coordinator, Decision, Part, check_engine, check_name, check_shards},
+    two_phase::{Coordinator, Decision, Part, Stage, check_engine, check_name, check_shards},
 };
 
 impl<W: WrapsWork> Sharded<W> {
@@ -85,7 +85,10 @@ impl<W: WrapsWork> Sharded<W> {
     /// Returns whether the last flush may be committed, or is and has not ended.
     fn is_under_way(&self, coordinator: &Coordinator) -> bool {
         match coordinator.decision() {
-            Decision::Commit => self.shards.iter().any(|it| it.work().part.is_some()),
+            Decision::Commit => self.shards.iter().any(|it| {
+                let part = it.work().part.as_ref();
+                part.is_some_and(|part| !matches!(part.stage, Stage::Vanished))
+            }),
             Decision::Unknown => true,
             Decision::Abort => false,
             // It was dropped, perhaps after COMMIT was sent.
