@@ -355,7 +355,10 @@ impl<W: WrapsWork> Sharded<W> {
         let flushes = shards.map(|(shard, work)| -> ShardFlush<'a, D> {
             match work.work().rows().is_empty() {
                 true => Box::pin(std::future::ready(Ok(Flushed::default()))),
-                false => flush(work, shard),
+                false => match &coordinator {
+                    Some(it) => Self::watched(it, work, |work| flush(work, shard)),
+                    None => flush(work, shard),
+                },
             }
         });
         let version = || coordinator.as_ref().map_or(0, |it| it.version());

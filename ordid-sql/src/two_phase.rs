@@ -212,11 +212,23 @@ impl Coordinator {
         self.change(|state| state.decision = decision);
     }
 
+    /// Says that a part has failed, and returns the decision. If it is open so far, the part has not said how it failed,
+    /// and the others must not wait for it. `may_be_committed` says whether an earlier flush may have decided.
+    pub(crate) fn failed(&self, may_be_committed: bool) -> Decision {
+        if self.decision() == Decision::Open {
+            self.decide(match may_be_committed {
+                true => Decision::Unknown,
+                false => Decision::Abort,
+            });
+        }
+        self.decision()
+    }
+
     /// Returns whether all participants are prepared, once they are or one of them has failed.
     pub(crate) async fn are_prepared(&self) -> bool {
         self.until(|state| match state {
             State {
-                decision: Decision::Abort,
+                decision: Decision::Abort | Decision::Unknown,
                 ..
             } => Some(false),
             State { waits_for: 0, .. } => Some(true),

@@ -58,7 +58,10 @@ impl<B: RowBinder> Work<B> {
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
         if !coordinator.are_prepared().await {
-            return Err(FlushError::rolled_back());
+            return Err(match coordinator.decision() {
+                Decision::Unknown => FlushError::unsaid().into_unknown(),
+                _ => FlushError::rolled_back(),
+            });
         }
         let flushed = self.flush_watched(source).await;
         coordinator.decide(match &flushed {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ordid_core::Error;
 
-use super::{Sharded, WrapsWork};
+use super::{ShardFlush, Sharded, WrapsWork};
 use crate::{
     EngineProfile, Markers, Work,
     two_phase::{Coordinator, Decision, Part, Stage, check_engine, check_name, check_shards},
@@ -113,6 +113,37 @@ impl<W: WrapsWork> Sharded<W> {
             )),
             false => Ok(()),
         }
+    }
+
+    /// Returns the flush of a shard, which tells the others if the library fails before the part of the shard can: it has no
+    /// connection, for example.
+    pub(super) fn watched<'a, D: Send + 'a>(
+        coordinator: &Arc<Coordinator>,
+        work: &'a mut W,
+        flush: impl FnOnce(&'a mut W) -> ShardFlush<'a, D>,
+    ) -> ShardFlush<'a, D> {
+        let Some(part) = &work.work().part else {
+            return flush(work);
+        };
+        let coordinator = Arc::clone(coordinator);
+        let prepared = match part.stage {
+            Stage::Prepared(_) => part.gid(),
+            Stage::Working | Stage::Sent | Stage::Vanished => None,
+        };
+        let may_be_committed = part.decides() || prepared.is_some();
+        let flush = flush(work);
+        Box::pin(async move {
+            let error = match flush.await {
+                Ok(flushed) => return Ok(flushed),
+                Err(error) => error,
+            };
+            Err(match (coordinator.failed(may_be_committed), prepared) {
+                _ if error.is_commit_unknown() => error,
+                (Decision::Commit, Some(gid)) => error.into_unfinished(&gid),
+                (Decision::Unknown | Decision::Commit, _) => error.into_unknown(),
+                (Decision::Abort | Decision::Open, _) => error,
+            })
+        })
     }
 
     fn participants(&self) -> usize {

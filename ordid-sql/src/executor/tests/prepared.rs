@@ -412,6 +412,124 @@ fn an_orphan_without_a_decision_is_left_alone_after_half_a_day() {
     }
 }
 
+/// Somebody has rolled back what one shard had prepared, after the decision. The others are finished all the same, and
+/// then its rows are flushed alone.
+#[test]
+fn a_flush_goes_on_where_one_prepared_transaction_has_vanished() {
+    let servers = Servers::default();
+    for server in &servers[1..] {
+        server.times(99, "COMMIT PREPARED", Answer::Fails(Failure::Lost));
+    }
+    let mut unit = unit();
+    assert!(flush_all(&mut unit, &servers).unwrap_err().is_prepared());
+    servers[1].state().forget();
+    servers[1].state().prepared.clear();
+
+    let error = flush_all(&mut unit, &servers).unwrap_err();
+    let words = "the flush is committed, but not yet on 2 of 3 shards; shard 1: the flush is committed on other shards, and \
+                 somebody has rolled back ordid:test:";
+    assert!(error.to_string().starts_with(words), "{error}");
+    assert!(error.is_commit_unknown() && error.is_prepared());
+    let [_, vanished, unfinished] = error.shards().unwrap() else {
+        panic!("{error}")
+    };
+    let [vanished, unfinished] = [vanished, unfinished].map(|it| it.as_ref().unwrap_err());
+    assert!(vanished.is_commit_unknown() && !vanished.is_prepared());
+    assert!(
+        !vanished.to_string().contains("nothing was written"),
+        "{vanished}"
+    );
+    assert!(unfinished.is_prepared());
+
+    servers[2].state().forget();
+    let error = flush_all(&mut unit, &servers).unwrap_err();
+    assert!(error.is_commit_unknown() && !error.is_prepared(), "{error}");
+    assert_eq!(items(&servers), [2, 0, 2]);
+    flush_all(&mut unit, &servers).unwrap();
+    assert_eq!((items(&servers), prepared(&servers)), ([2; 3], [0; 3]));
+    assert!(unit.is_empty());
+}
+
+/// An adapter that makes no connection does not begin the part of its shard.
+#[test]
+fn a_part_that_does_not_begin_ends_the_others() {
+    for blocks in [false, true] {
+        for failing in 0..3 {
+            let servers = Servers::default();
+            if blocks {
+                servers.iter().for_each(Server::block);
+            }
+            let mut unit = unit();
+            let flush = unit.flush(EngineProfile::POSTGRES, 3, |unit, shard| {
+                if shard == failing {
+                    let error = FlushError::connect("there is no such database");
+                    return Box::pin(std::future::ready(Err(error)));
+                }
+                let source = Source::new(&servers[shard]);
+                Box::pin(unit.0.flush(source, TransactionScope::Transaction))
+            });
+            let error = ended(flush).unwrap_err();
+            assert!(error.to_string().contains("no such database"), "{error}");
+            // Its earlier COMMIT might have been carried out, if it is the one that decides.
+            assert_eq!(error.is_commit_unknown(), failing == 0, "{error}");
+            assert_eq!(items(&servers), [0; 3]);
+            flush_all(&mut unit, &servers).unwrap();
+            assert_eq!((items(&servers), prepared(&servers)), ([2; 3], [0; 3]));
+        }
+    }
+}
+
+/// The COMMIT that decides may have been carried out, so that what is prepared must not be rolled back.
+#[test]
+fn a_part_that_is_prepared_and_does_not_begin_again_leaves_the_decision_open() {
+    for is_committed in [false, true] {
+        let servers = Servers::default();
+        servers[0].once(
+            "commit",
+            match is_committed {
+                true => Answer::FailsAfter(Failure::Lost),
+                false => Answer::Fails(Failure::Lost),
+            },
+        );
+        servers[0].times(99, "probe", Answer::Fails(Failure::Refused));
+        let mut unit = unit();
+        assert!(
+            flush_all(&mut unit, &servers)
+                .unwrap_err()
+                .is_commit_unknown()
+        );
+        servers[0].state().forget();
+        let flush = unit.flush(EngineProfile::POSTGRES, 3, |unit, shard| {
+            if shard == 1 {
+                return Box::pin(std::future::ready(Err(FlushError::connect("no database"))));
+            }
+            let source = Source::new(&servers[shard]);
+            Box::pin(unit.0.flush(source, TransactionScope::Transaction))
+        });
+        let error = ended(flush).unwrap_err();
+        assert!(error.is_commit_unknown(), "{error}");
+        let outcomes = error.shards().unwrap().iter();
+        for outcome in outcomes {
+            assert!(outcome.as_ref().unwrap_err().is_commit_unknown());
+        }
+        assert_eq!(prepared(&servers), [0, 1, 1]);
+        flush_all(&mut unit, &servers).unwrap();
+        assert_eq!((items(&servers), prepared(&servers)), ([2; 3], [0; 3]));
+    }
+}
+
+/// Polls a future to its end. It may be one that nobody wakes any more.
+fn ended<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..1_000 {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+    }
+    panic!("it waits for ever");
+}
+
 /// In a test's transaction there is only a savepoint.
 #[test]
 fn a_savepoint_cannot_be_prepared() {
