@@ -43,7 +43,7 @@ use crate::{
         StatementKind, TransactionScope,
     },
     text::{Sees, Statements, Writer},
-    two_phase::{Part, Stage},
+    two_phase::{Part, Stage, TwoPhase},
 };
 
 type Run<C> = FlushRun<<C as FlushConnection>::Error>;
@@ -407,6 +407,15 @@ impl<B: RowBinder> Work<B> {
             let values = no_values(&self.rows);
             if let Err(failed) = open.execute(&Statement::query(sql), values).await {
                 // The attempt is rolled back, as after a statement of the flush.
+                run.failed(FlushError::begin(failed.error), None);
+            }
+        }
+        if let (Some(open), Some(_)) = (&mut transaction, run.fence())
+            && writer.engine.two_phase == TwoPhase::PrepareTransaction
+            && !matches!(run.step(), Step::Rollback)
+        {
+            let durable = Statement::query(TwoPhase::DURABLE);
+            if let Err(failed) = open.execute(&durable, no_values(&self.rows)).await {
                 run.failed(FlushError::begin(failed.error), None);
             }
         }

@@ -359,6 +359,11 @@ impl TwoPhase {
         )
     }
 
+    /// Lets the COMMIT of a marker row that decides wait until it is on the disk. What follows from it always does so, and
+    /// would survive a crash that the decision does not. A setting that waits for more stays as it is.
+    pub(crate) const DURABLE: &str = "SELECT pg_catalog.set_config('synchronous_commit', 'on', true) \
+        WHERE pg_catalog.current_setting('synchronous_commit') = 'off'";
+
     /// How many prepared transactions the server takes.
     pub(crate) const MOST: &str = "SELECT pg_catalog.current_setting('max_prepared_transactions')";
 }

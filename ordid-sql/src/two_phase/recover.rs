@@ -299,10 +299,12 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
     let engine = engine_of(source);
     let marker = Writer::of::<Binder<S>>(&engine).marker(StatementKind::Insert);
     let mut open = begin(source).await?;
-    if let Some(bounds) = engine.bounds_waits {
+    let is_postgres = engine.two_phase == TwoPhase::PrepareTransaction;
+    let durable = is_postgres.then_some(TwoPhase::DURABLE);
+    for setting in engine.bounds_waits.into_iter().chain(durable) {
         let values = Binder::<S>::of_marker(Uuid::nil());
-        let bounded = open.execute(&Statement::query(bounds), values).await;
-        bounded.map_err(|failed| FlushError::begin(failed.error))?;
+        let set = open.execute(&Statement::query(setting), values).await;
+        set.map_err(|failed| FlushError::begin(failed.error))?;
     }
     let fenced = open
         .execute(&marker, Binder::<S>::of_marker(fence_of(flush)))

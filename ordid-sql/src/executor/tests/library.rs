@@ -753,6 +753,12 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
                 _ => Ok(Changed::Rows(1)),
             };
         }
+        if statement.sql.contains("synchronous_commit") {
+            return match self.connection.call("durable").await {
+                Some(Answer::Fails(failure)) => Err(driver(failure).into()),
+                _ => Ok(Changed::Rows(1)),
+            };
+        }
         let table = table_of(&statement.sql);
         let what = match statement.kind {
             StatementKind::Insert => "insert",

@@ -198,7 +198,7 @@ fn the_shard_that_decides_begins_when_the_others_are_prepared() {
     };
     assert_eq!(
         log(&servers[0]),
-        "1 begin; 1 bound waits; 1 marker; 1 marker; 1 ..; 1 commit"
+        "1 begin; 1 bound waits; 1 durable; 1 marker; 1 marker; 1 ..; 1 commit"
     );
     for server in &servers[1..] {
         assert_eq!(
@@ -530,6 +530,25 @@ fn ended<T>(future: impl Future<Output = T>) -> T {
     panic!("it waits for ever");
 }
 
+/// The COMMIT of a fence is not lost in a crash, either.
+#[test]
+fn a_recovery_waits_until_its_fence_is_on_the_disk() {
+    let servers = Servers::default();
+    let gid = Gid {
+        name: "test".to_owned(),
+        flush: Uuid::generate(),
+        decides: 0,
+        shard: 1,
+    };
+    servers[1].state().prepared.insert(gid.text(), Vec::new());
+    assert_eq!(recover(&servers).unwrap().rolled_back.len(), 1);
+    let log = servers[0].log().join("; ");
+    assert!(
+        log.contains("1 begin; 1 bound waits; 1 durable; 1 marker; 1 commit"),
+        "{log}"
+    );
+}
+
 /// In a test's transaction there is only a savepoint.
 #[test]
 fn a_savepoint_cannot_be_prepared() {
@@ -618,9 +637,10 @@ fn a_flush_that_is_dropped_at_any_poll_is_resumed() {
 /// and stays so once what is prepared was recovered.
 #[test]
 fn ten_thousand_random_worlds_are_written_everywhere_or_nowhere() {
-    const CALLS: [&str; 11] = [
+    const CALLS: [&str; 12] = [
         "begin",
         "bound",
+        "durable",
         "how many",
         "marker",
         "insert items",

@@ -68,6 +68,7 @@ pub fn trials(servers: &Servers, second: &Second, trials: &mut Vec<Trial>) {
         databases_in_another_order_are_not_recovered,
         a_missing_table_of_marker_rows_is_told,
         changes_after_an_unfinished_flush_are_refused,
+        what_decides_is_on_the_disk_before_anything_follows,
         a_process_killed_at_each_poll_leaves_all_rows_or_none,
         a_process_killed_between_two_steps_leaves_all_rows_or_none,
     );

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use ordid::KeyType as _;
 use ordid_sqlx::{OrphanDecision, Retry, recover_prepared};
 use ordid_tests::proxy::{At, Fault, Proxy};
-use sqlx::Postgres;
+use sqlx::{Postgres, pool::PoolOptions};
 
 use super::{
-    ANY_AGE, NAME, Pools, ROWS, SHARDS, Tenant, check, fill, orphans, prepared, rows, sum, tenants,
-    through,
+    ANY_AGE, NAME, Pools, ROWS, SHARDS, Tenant, TenantId, check, fill, orphans, prepared, rows,
+    sum, tenants, through,
 };
 use crate::{
     Outcome,
@@ -239,6 +240,68 @@ pub async fn a_shard_out_of_reach_after_the_decision_is_finished_later(pools: Po
         check(&pools, expected).await?;
     }
     Ok(())
+}
+
+/// Sessions in which the COMMIT of a marker row that decides could be lost in a crash.
+pub async fn what_decides_is_on_the_disk_before_anything_follows(pools: Pools) -> Outcome {
+    for (setting, expected) in [("off", "on"), ("local", "local"), ("on", "on")] {
+        let mut weak = Vec::new();
+        for pool in &pools {
+            for sql in [
+                "DROP TRIGGER IF EXISTS seen ON ordid_flushes",
+                "DROP TABLE IF EXISTS settings",
+                "CREATE TABLE settings (value text)",
+                "CREATE OR REPLACE FUNCTION seen() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO settings \
+                 VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$",
+                "CREATE TRIGGER seen BEFORE INSERT ON ordid_flushes FOR EACH ROW EXECUTE FUNCTION seen()",
+            ] {
+                Postgres::script(pool, sql).await?;
+            }
+            let options = (*pool.connect_options()).clone();
+            let options = options.options([("synchronous_commit", setting)]);
+            weak.push(
+                PoolOptions::new()
+                    .max_connections(2)
+                    .connect_with(options)
+                    .await?,
+            );
+        }
+        // The decision and its fence; what a participant prepares is always on the disk.
+        let (mut work, _) = fill()?;
+        work.flush(&weak).await?;
+        assert_eq!(settings(&pools[0]).await?, [expected; 2], "{setting}");
+        assert_eq!(settings(&pools[1]).await?, [setting], "{setting}");
+        // The fence of a recovery.
+        let gid = format!(
+            "ordid:{NAME}:{}:0:2",
+            TenantId::generate().to_raw().simple()
+        );
+        let mut other = pools[2].acquire().await?;
+        for sql in [
+            "BEGIN",
+            "CREATE TABLE gone ()",
+            &format!("PREPARE TRANSACTION '{gid}'"),
+        ] {
+            Postgres::execute_in(&mut other, sql).await?;
+        }
+        let recovered = recover_prepared(NAME, &weak, ANY_AGE).await?;
+        assert_eq!(recovered.rolled_back, [gid]);
+        assert_eq!(settings(&pools[0]).await?, [expected; 3], "{setting}");
+        let after = settings_of_session(&weak[0]).await?;
+        assert_eq!(after, [setting], "the session keeps its own");
+        for pool in weak {
+            pool.close().await;
+        }
+    }
+    Ok(())
+}
+
+async fn settings(pool: &sqlx::Pool<Postgres>) -> Result<Vec<String>, sqlx::Error> {
+    Postgres::texts(pool, "SELECT value FROM settings").await
+}
+
+async fn settings_of_session(pool: &sqlx::Pool<Postgres>) -> Result<Vec<String>, sqlx::Error> {
+    Postgres::texts(pool, "SELECT current_setting('synchronous_commit')").await
 }
 
 /// No other connection is served.
