@@ -58,7 +58,8 @@ impl ShardedUnitOfWork {
     /// entities sends nothing. The databases need not be of one engine.
     ///
     /// Dropping the future rolls back what is not committed yet, as [`UnitOfWork::flush`] says. What is committed
-    /// stays, and is taken out of the unit of work.
+    /// stays, and is taken out of the unit of work. With [`two_phase_commit`](Self::two_phase_commit), what is prepared
+    /// stays so until the next flush of this unit of work or [`recover_prepared`](crate::recover_prepared) ends it.
     ///
     #[doc = ordid_sql::documentation!(sharded_errors)]
     pub async fn flush(&mut self, databases: &[DatabaseConnection]) -> Result<Vec<Flushed>, Error> {

@@ -122,11 +122,13 @@ no others do.
 
 - `Ok`: all rows of all shards are committed. An error that is not
   [`is_commit_unknown`](crate::FlushError::is_commit_unknown): nothing is written on any shard, and nothing will be.
-- If the flush is decided and a shard cannot be reached, the error [`is_prepared`](crate::FlushError::is_prepared). If
-  the answer to the COMMIT that decides was lost, it only `is_commit_unknown`. Either way flush again, or let
+- If the flush is decided and a shard cannot be reached, the error [`is_prepared`](crate::FlushError::is_prepared), and
+  also `is_commit_unknown`, as not all rows are there. If the answer to the COMMIT that decides was lost, it only `is_commit_unknown`. Either way flush again, or let
   `recover_prepared` end it.
 - If a person rolls back what a shard has prepared for a flush that is committed, the error `is_commit_unknown` and names
   it. Flushing again commits the other shards, and then writes the rows of that one.
+- A flush that is dropped, by a client that disconnects or a `select!`, leaves prepared transactions, or is decided and not
+  finished on each shard. Only the next flush of the same unit of work or `recover_prepared` ends it.
 - If the program dies, its prepared transactions stay in the databases until they are recovered. What is
   recovered is what was decided. No file is needed, and any program that reaches the databases can do it.
 - It is atomic, not isolated: whoever reads while the shards commit may find the rows of one and not yet those of another.
@@ -161,7 +163,10 @@ of the flushes, in the same order.
 
 Run it when a program starts, and every few minutes. Several programs may do so at once, also while others flush: of a
 flush that has not decided yet it sees to it that it never will, so that its flush fails and writes nothing. So let
-`older_than` be longer than a flush takes, a minute for example.
+`older_than` be longer than a flush takes, five minutes for example: with its retries and waits for locks, a flush can take
+two.
+
+If a transaction cannot be ended, the others are all the same, and the first error is returned after that.
 
 A transaction that is more than half a day old and whose flush has no marker row is left alone, as nobody knows what
 was decided: [`Recovered::left`](ordid_sql::Recovered::left).

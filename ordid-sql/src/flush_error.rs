@@ -699,6 +699,8 @@ impl<D> FlushError<D> {
     /// Returns whether a flush with `two_phase_commit` is committed, and the rows of some shards are prepared and not yet
     /// committed there, as their databases could not be reached. [`shards`](Self::shards) says which ones. Nothing can
     /// roll them back but a person. Flushing again commits them, and so does `recover_prepared` by any program.
+    ///
+    /// Such an error is also [`is_commit_unknown`](Self::is_commit_unknown), so ask this first.
     pub fn is_prepared(&self) -> bool {
         match &self.0.kind {
             Kind::Unfinished(_) => true,

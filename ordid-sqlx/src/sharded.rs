@@ -82,7 +82,8 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     /// spawned; values are bound by the thread that polls.
     ///
     /// Dropping the future rolls back what is not committed yet. What is committed stays, and is taken
-    /// out of the unit of work.
+    /// out of the unit of work. With [`two_phase_commit`](Self::two_phase_commit), what is prepared stays so until the
+    /// next flush of this unit of work or [`recover_prepared`](crate::recover_prepared) ends it.
     ///
     #[doc = ordid_sql::documentation!(sharded_errors)]
     pub async fn flush(&mut self, pools: &[Pool<DB>]) -> Result<Vec<Flushed>, Error> {

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use diesel::{connection::SimpleConnection as _, prelude::*};
+use diesel::{
+    connection::{AnsiTransactionManager, SimpleConnection as _, TransactionManager as _},
+    prelude::*,
+};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey, uuid::Uuid};
@@ -42,6 +45,11 @@ fn open(url: &str, shard: usize) -> ConnectionResult<PgConnection> {
 
 fn numbers(connection: &mut PgConnection) -> QueryResult<Vec<i32>> {
     cities::table.select(cities::number).load(connection)
+}
+
+/// Inserts a row that is no part of any flush.
+fn insert(connection: &mut PgConnection) -> QueryResult<()> {
+    connection.batch_execute("INSERT INTO cities VALUES (gen_random_uuid(), -2)")
 }
 
 /// A shard that fails keeps the other one from being written. What is left prepared is recovered.
@@ -87,6 +95,18 @@ fn all_or_none(
     let orphans = ordid_diesel::prepared_orphans(NAME, &mut looks)?;
     assert_eq!((orphans.len(), orphans[0].shard), (1, 1));
     assert_eq!(orphans[0].decision, OrphanDecision::NotCommitted);
+    // What ends it would end the user's transaction.
+    AnsiTransactionManager::begin_transaction(&mut looks[1])?;
+    insert(&mut looks[1])?;
+    for error in [
+        ordid_diesel::prepared_orphans(NAME, &mut looks).unwrap_err(),
+        ordid_diesel::recover_prepared(NAME, &mut looks, Duration::ZERO).unwrap_err(),
+    ] {
+        assert!(error.is_connection_state(), "{error}");
+    }
+    assert!(numbers(&mut looks[1])?.contains(&-2));
+    AnsiTransactionManager::rollback_transaction(&mut looks[1])?;
+    assert!(!numbers(&mut looks[1])?.contains(&-2));
     let recovered = ordid_diesel::recover_prepared(NAME, &mut looks, Duration::ZERO)?;
     assert_eq!(recovered.rolled_back, [gid]);
     let runtime = runtime()?;

@@ -66,6 +66,8 @@ pub fn trials(servers: &Servers, second: &Second, trials: &mut Vec<Trial>) {
         a_recovery_waits_for_a_decision_that_is_on_its_way,
         recoveries_beside_flushes_leave_all_rows_or_none,
         databases_in_another_order_are_not_recovered,
+        databases_in_reverse_order_are_not_recovered,
+        a_prepared_transaction_that_has_vanished_is_told,
         a_missing_table_of_marker_rows_is_told,
         changes_after_an_unfinished_flush_are_refused,
         what_decides_is_on_the_disk_before_anything_follows,

@@ -189,6 +189,42 @@ pub async fn databases_in_another_order_are_not_recovered(pools: Pools) -> Outco
     Ok(())
 }
 
+/// What is prepared is where it was, and the one that decides is elsewhere.
+pub async fn databases_in_reverse_order_are_not_recovered(mut pools: Pools) -> Outcome {
+    let (through, proxy) = through(&pools, 1, "COMMIT PREPARED").await?;
+    proxy.always(Fault::Cut(At::Commit(0)));
+    let (mut work, _) = fill()?;
+    work.flush(&through).await.unwrap_err();
+    pools.reverse();
+    let error = recover_prepared(NAME, &pools, ANY_AGE).await.unwrap_err();
+    assert!(error.is_wrong_database(), "{error}");
+    assert!(orphans(&pools).await.unwrap_err().is_wrong_database());
+    pools.reverse();
+    assert_eq!(orphans(&pools).await?, [(1, OrphanDecision::Committed)]);
+    let recovered = recover_prepared(NAME, &pools, ANY_AGE).await?;
+    assert_eq!(recovered.committed.len(), 1);
+    check(&pools, ROWS).await
+}
+
+/// Somebody has rolled it back by hand, after the decision.
+pub async fn a_prepared_transaction_that_has_vanished_is_told(pools: Pools) -> Outcome {
+    let (through, proxy) = through(&pools, 1, "COMMIT PREPARED").await?;
+    proxy.always(Fault::Cut(At::Commit(0)));
+    let (mut work, _) = fill()?;
+    assert!(work.flush(&through).await.unwrap_err().is_prepared());
+    let gid = prepared(&pools[1]).await?.remove(0);
+    Postgres::script(&pools[1], &format!("ROLLBACK PREPARED '{gid}'")).await?;
+    let error = work.flush(&pools).await.unwrap_err();
+    assert!(error.is_commit_unknown() && !error.is_prepared(), "{error}");
+    let words = format!(
+        "somebody has rolled back {gid}, which this shard had prepared: flushing again writes the rows"
+    );
+    assert!(error.to_string().contains(&words), "{error}");
+    assert_eq!(rows(&pools).await?, [ROWS, 0, ROWS]);
+    assert_eq!(sum(&work.flush(&pools).await?), ROWS);
+    check(&pools, ROWS).await
+}
+
 pub async fn changes_after_an_unfinished_flush_are_refused(pools: Pools) -> Outcome {
     let (through, proxy) = through(&pools, 1, "COMMIT PREPARED").await?;
     proxy.always(Fault::Cut(At::Commit(0)));
