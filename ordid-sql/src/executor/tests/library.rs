@@ -389,6 +389,8 @@ pub(super) enum Answer {
     Held,
     /// It succeeds, and then the COMMIT that was held is carried out.
     Lands,
+    /// After so long the key is taken.
+    TakenAfter(Duration),
     /// The table is not there.
     MissingTable,
     /// A row of the statement is refused.
@@ -774,7 +776,10 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             _ => format!("{what} {table} {}", values.rows.join(" ")),
         };
         let answer = self.connection.call(line).await;
-        let fails = matches!(answer, Some(Answer::Fails(_) | Answer::MissingTable));
+        let fails = matches!(
+            answer,
+            Some(Answer::Fails(_) | Answer::MissingTable | Answer::TakenAfter(_))
+        );
         if statement.kind == StatementKind::Insert && !fails {
             self.take(table, &values.rows)?;
         }
@@ -783,6 +788,10 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             None | Some(Answer::Succeeds) => Ok(Changed::Rows(rows)),
             Some(Answer::Changed(changed)) => Ok(changed),
             Some(Answer::Fails(failure)) => Err(driver(failure).into()),
+            Some(Answer::TakenAfter(time)) => {
+                std::thread::sleep(time);
+                Err(driver(Failure::Duplicate).into())
+            }
             Some(Answer::MissingTable) => Err(DriverError {
                 is_missing_table: true,
                 ..driver(Failure::Refused)
