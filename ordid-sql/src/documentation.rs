@@ -123,7 +123,8 @@ no others do.
 - `Ok`: all rows of all shards are committed. An error that is not
   [`is_commit_unknown`](crate::FlushError::is_commit_unknown): nothing is written on any shard, and nothing will be.
 - If the flush is decided and a shard cannot be reached, the error [`is_prepared`](crate::FlushError::is_prepared), and
-  also `is_commit_unknown`, as not all rows are there. If the answer to the COMMIT that decides was lost, it only `is_commit_unknown`. Either way flush again, or let
+  also `is_commit_unknown`, as not all rows are there. If the answer to the COMMIT that decides was lost, it only
+  `is_commit_unknown`. Either way flush again, or let
   `recover_prepared` end it.
 - If a person rolls back what a shard has prepared for a flush that is committed, the error `is_commit_unknown` and names
   it. Flushing again commits the other shards, and then writes the rows of that one.

@@ -13,7 +13,7 @@ use ordid_core::{
 
 use super::{Gid, TwoPhase, check_engine, check_name, fence_of};
 use crate::{
-    EngineProfile, Failure, FlushError, Retry,
+    DriverError, EngineProfile, Failure, FlushError, Retry,
     executor::two_phase::{Ended, check_alone, end_prepared},
     marker::{self, is_too_old_to_decide},
     spi::{
@@ -279,12 +279,23 @@ async fn begin<S: ConnectionSource>(
     connection.begin(begin).await
 }
 
+/// Gives up a connection that is lost: other orphans are still to be ended.
+fn discard_lost<S: ConnectionSource>(
+    source: &mut S,
+    error: Option<&DriverError<ErrorOf<S::Connection>>>,
+) {
+    if error.is_some_and(|error| error.failure == Failure::Lost) {
+        source.discard();
+    }
+}
+
 /// Finds out on the shard that decides what was decided so far.
 async fn decision<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<OrphanDecision, S> {
     let engine = engine_of(source);
     let mut open = begin(source).await?;
     let found = marker::exists(&mut open, Writer::of::<Binder<S>>(&engine), flush).await;
     let _ = open.rollback(found.is_err()).await;
+    discard_lost(source, found.as_ref().err());
     let found =
         found.map_err(|error| FlushError::record(S::Connection::ADAPTER, &engine, error))?;
     Ok(match found {
@@ -311,7 +322,9 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
         .await;
     match fenced {
         Ok(_) => {
-            open.commit().await.map_err(FlushError::commit)?;
+            let committed = open.commit().await;
+            discard_lost(source, committed.as_ref().err());
+            committed.map_err(FlushError::commit)?;
             Ok(OrphanDecision::NotCommitted)
         }
         Err(failed) if failed.error.failure == Failure::Duplicate => {
@@ -322,6 +335,7 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
         Err(failed) => {
             let is_lost = failed.error.failure == Failure::Lost;
             let _ = open.rollback(is_lost).await;
+            discard_lost(source, Some(&failed.error));
             let adapter = S::Connection::ADAPTER;
             Err(FlushError::record(adapter, &engine, failed.error))
         }

@@ -148,6 +148,22 @@ fn an_orphan_without_a_decision_is_left_alone_after_half_a_day() {
     }
 }
 
+/// The next one that needs it gets another one.
+#[test]
+fn a_connection_that_is_lost_does_not_keep_the_others_from_being_recovered() {
+    for call in ["probe marker", "1 marker", "1 commit"] {
+        let servers = Servers::default();
+        for shard in [1, 2] {
+            leave(&servers, shard, Uuid::generate());
+        }
+        servers[0].once(call, Answer::Fails(Failure::Lost));
+        assert!(recover(&servers).unwrap_err().is_connection_lost());
+        assert!(servers[0].log().contains(&"discard".to_owned()), "{call}");
+        assert_eq!(prepared(&servers), [0, 1, 0], "{call}");
+        assert_eq!(recover(&servers).unwrap().rolled_back.len(), 1);
+    }
+}
+
 /// Half a day is over between the question for the decision and the fence.
 #[test]
 fn an_orphan_whose_decision_is_lost_meanwhile_is_left_alone() {
