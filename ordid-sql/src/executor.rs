@@ -86,9 +86,12 @@ impl<B: RowBinder> Work<B> {
             if wanted == TransactionScope::Transaction {
                 if let Some(part) = &self.part {
                     let (coordinator, decides) = (Arc::clone(&part.coordinator), part.decides());
-                    return self.flush_part(&mut source, &coordinator, decides).await;
+                    // Boxed, as what follows below: the future of a plain flush would have room for all of it, and where
+                    // calls block it is on the thread's stack.
+                    let part = Box::pin(self.flush_part(&mut source, &coordinator, decides));
+                    return part.await;
                 }
-                self.end_leftovers(&mut source).await?;
+                Box::pin(self.end_leftovers(&mut source)).await?;
             }
             let span = Span::new(self.rows.tables().len(), self.rows.len());
             let flush = self.flush_in_span(&mut source, wanted, &span);
@@ -112,7 +115,7 @@ impl<B: RowBinder> Work<B> {
         let mut engine = self.engine_for(source.engine())?;
         let prepares = self.part.as_ref().is_some_and(|part| !part.decides());
         if prepares {
-            self.end_leftovers(source).await?;
+            Box::pin(self.end_leftovers(source)).await?;
             // PostgreSQL prepares no transaction that has used one.
             engine.temporary_tables = false;
         }
@@ -126,7 +129,7 @@ impl<B: RowBinder> Work<B> {
         self.check_size(&plan, &engine, wanted)?;
         if let (Some(limits), TransactionScope::Transaction) = (self.limits, wanted) {
             let flushed = self.flush_chunks(source, &plan, limits.on(&engine), writer, span);
-            return flushed.await;
+            return Box::pin(flushed).await;
         }
         self.check_whole()?;
         let marks = self.marks(writer, &plan, wanted);
@@ -155,7 +158,8 @@ impl<B: RowBinder> Work<B> {
             chunk: None,
         };
         let mut link = Link::default();
-        let flushed = self.flush_once(source, transaction, writer, deadline, &mut link, span);
+        let flushed =
+            Box::pin(self.flush_once(source, transaction, writer, deadline, &mut link, span));
         let flushed = flushed.await?;
         match &mut self.part {
             Some(part) if prepares => part.stage = Stage::Prepared(flushed.clone()),

@@ -88,7 +88,7 @@ impl<B: RowBinder> Work<B> {
                 }),
             };
             let flushed = self.flush_once(source, transaction, writer, deadline, &mut link, span);
-            let flushed = flushed.await;
+            let flushed = Box::pin(flushed).await;
             let is_in_doubt = self.is_in_doubt();
             if let Some(chunked) = &mut self.chunked {
                 match &flushed {
