@@ -132,7 +132,7 @@ fn snowflake(cx: &Ctxt, scheme: &SchemeAttr, all_ways: &'static [Way], buckets: 
     });
     let room = 63 - u64::from(buckets.trailing_zeros());
     let Some((first, way)) = ways.next() else {
-        // What stands behind the bucket where nothing is said has just the room that 16 buckets leave.
+        // The default layout takes all the room that 16 buckets leave.
         if let Some(argument) = scheme.arguments.iter().find(|it| it.name == "buckets")
             && buckets > DEFAULT_BUCKETS
         {

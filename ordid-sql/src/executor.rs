@@ -1,6 +1,7 @@
 //! Carries a flush out, step by step, over any library.
 
 mod bound;
+mod bulks;
 mod chunks;
 mod deadline;
 mod locate;
@@ -16,6 +17,7 @@ use std::{sync::Arc, time::Instant};
 
 use self::{
     bound::{bind, send},
+    bulks::bulks,
     chunks::{ChunkOf, OneTransaction},
     deadline::Deadline,
     locate::locate,
@@ -32,18 +34,15 @@ pub(crate) use self::{
     upsert::Sent,
 };
 use crate::{
-    Action, Attempt, Chunk, DriverError, EngineProfile, Failure, FlushError, FlushFailure,
-    FlushRun, Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit,
-    Work,
-    bulk::{self, BulkEnd, BulkFailure, BulkRows},
-    not_bulk::{Ways, offered},
+    Action, Attempt, DriverError, Failure, FlushError, FlushFailure, FlushRun, Flushed, Markers,
+    Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
     observe::{self, Span},
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
         StatementKind, TransactionScope,
     },
     text::{Sees, Statements, Writer},
-    two_phase::{Part, Stage, TwoPhase},
+    two_phase::{Part, Stage},
 };
 
 type Run<C> = FlushRun<<C as FlushConnection>::Error>;
@@ -83,15 +82,12 @@ impl<B: RowBinder> Work<B> {
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
         async move {
-            if wanted == TransactionScope::Transaction {
-                if let Some(part) = &self.part {
-                    let (coordinator, decides) = (Arc::clone(&part.coordinator), part.decides());
-                    // Boxed, as what follows below: the future of a plain flush would have room for all of it, and where
-                    // calls block it is on the thread's stack.
-                    let part = Box::pin(self.flush_part(&mut source, &coordinator, decides));
-                    return part.await;
-                }
-                Box::pin(self.end_leftovers(&mut source)).await?;
+            if let (Some(part), TransactionScope::Transaction) = (&self.part, wanted) {
+                let (coordinator, decides) = (Arc::clone(&part.coordinator), part.decides());
+                // Boxed, as other parts below are: the future of a plain flush would have room for all of them, and where
+                // calls block it is on the thread's stack.
+                let part = Box::pin(self.flush_part(&mut source, &coordinator, decides));
+                return part.await;
             }
             let span = Span::new(self.rows.tables().len(), self.rows.len());
             let flush = self.flush_in_span(&mut source, wanted, &span);
@@ -112,10 +108,12 @@ impl<B: RowBinder> Work<B> {
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
+        if wanted == TransactionScope::Transaction {
+            Box::pin(self.end_leftovers(source)).await?;
+        }
         let mut engine = self.engine_for(source.engine())?;
         let prepares = self.part.as_ref().is_some_and(|part| !part.decides());
         if prepares {
-            Box::pin(self.end_leftovers(source)).await?;
             // PostgreSQL prepares no transaction that has used one.
             engine.temporary_tables = false;
         }
@@ -414,12 +412,12 @@ impl<B: RowBinder> Work<B> {
                 run.failed(FlushError::begin(failed.error), None);
             }
         }
-        if let (Some(open), Some(_)) = (&mut transaction, run.fence())
-            && writer.engine.two_phase == TwoPhase::PrepareTransaction
+        let durable = writer.engine.two_phase.durable();
+        if let (Some(open), Some(_), Some(sql)) = (&mut transaction, run.fence(), durable)
             && !matches!(run.step(), Step::Rollback)
         {
-            let durable = Statement::query(TwoPhase::DURABLE);
-            if let Err(failed) = open.execute(&durable, no_values(&self.rows)).await {
+            let values = no_values(&self.rows);
+            if let Err(failed) = open.execute(&Statement::query(sql), values).await {
                 run.failed(FlushError::begin(failed.error), None);
             }
         }
@@ -602,78 +600,6 @@ impl<B: RowBinder> Work<B> {
             }
         }
     }
-
-    /// Sends the rows of the current table by the bulk command, until they end or one is not for the command.
-    /// Statements take over from there.
-    ///
-    /// # Errors
-    ///
-    /// Why the command did not take them all. What failed is reported to the run, unless the server does not have the
-    /// command: after [`NotBulk::Refused`] the flush starts over.
-    async fn send_bulk<C>(
-        &mut self,
-        open: &mut C::Transaction<'_>,
-        bulk: &mut C::Bulk,
-        statements: &mut Statements<'_>,
-        run: &mut Run<C>,
-    ) -> std::result::Result<(), NotBulk>
-    where
-        C: FlushConnection<Binder = B>,
-    {
-        let failed = Err(NotBulk::Value(None));
-        let Step::Send(Chunk { table, .. }) = run.step() else {
-            return failed;
-        };
-        while bulk::is_at(run, table)
-            && let Step::Send(chunk) = run.step()
-        {
-            let mut command = BulkRows::new(
-                &self.rows,
-                run,
-                &mut self.observer,
-                chunk,
-                C::MAX_BULK_CHUNKS,
-            );
-            let outcome = open.send_bulk(bulk, &mut command).await;
-            let is_unsupported =
-                matches!(&outcome, Err(BulkFailure::Driver(error)) if error.is_unsupported);
-            let ended = command.ended(outcome);
-            if is_unsupported {
-                run.bulks_no_more();
-            }
-            let (rest, reason) = match ended {
-                Ok(BulkEnd::Done) => continue,
-                Ok(BulkEnd::Rest(rest, reason)) => (rest, reason),
-                Err((error, _)) if is_unsupported && error.failure() == Failure::Refused => {
-                    return Err(NotBulk::Refused);
-                }
-                Err((error, rows)) => {
-                    run.failed(error, rows);
-                    return failed;
-                }
-            };
-            let Step::Send(whole) = run.step() else {
-                return failed;
-            };
-            if rest.rows.start > whole.rows.start {
-                // The chunk began in the command, and is ended by a statement.
-                let started = Instant::now();
-                let bound = bind(&self.rows, &rest, statements);
-                match send(&self.rows, open, bound, statements, |_| ()).await {
-                    Ok(_) => {
-                        run.succeeded();
-                        let name = self.rows.table(table).name();
-                        run.count(name, &whole, rest.rows.len(), 0, started.elapsed());
-                        run.not_bulk(&whole, reason);
-                        run.report(name, &whole, &mut self.observer);
-                    }
-                    Err(error) => run.failed(error, Some(rest)),
-                }
-            }
-            return Err(reason);
-        }
-        Ok(())
-    }
 }
 
 /// Rolls back an attempt, so that the next one sends the rows in another way. Returns whether the connection must not be
@@ -702,33 +628,6 @@ async fn start_over<C: FlushConnection>(
             true
         }
     }
-}
-
-/// Finds out which tables' rows go by the bulk command, and what it needs to know of them.
-async fn bulks<C: FlushConnection>(
-    rows: &PendingRows<C::Binder>,
-    connection: &mut C,
-    scope: TransactionScope,
-    engine: &EngineProfile,
-    run: &Run<C>,
-) -> (Vec<Option<C::Bulk>>, Ways) {
-    let plan = run.plan();
-    let mut ways = Vec::new();
-    let mut bulks = Vec::new();
-    let tables = rows.tables();
-    let offered = offered::<C::Binder>(plan, &tables, engine, scope);
-    let staged = Staging::offered::<C>(plan, &tables, engine, scope);
-    for (table, (offered, staged)) in offered.into_iter().zip(staged).enumerate() {
-        let bulk = match offered {
-            _ if !run.may_bulk() => Err(NotBulk::Refused),
-            Err(reason) if !staged => Err(reason),
-            _ => connection.bulk(rows, table).await,
-        };
-        let way = bulk.as_ref().map(|_| 0).map_err(|reason| *reason);
-        ways.push(offered.and(way));
-        bulks.push(bulk.ok());
-    }
-    (bulks, Ways(ways))
 }
 
 /// Returns whether only a marker row can tell that a flush was committed.

@@ -9,6 +9,7 @@ use crate::{
 use ordid_core::Error;
 
 mod text;
+mod two_phase;
 
 type BoxedError = Box<dyn StdError + Send + Sync>;
 
@@ -420,65 +421,6 @@ impl<D> FlushError<D> {
     /// What became of each shard, of which one failed at least.
     pub fn of_shards(outcomes: Vec<Result<Flushed, Self>>) -> Self {
         Self::new(Kind::Shards(outcomes, None), Source::None)
-    }
-
-    /// What became of each shard of a two-phase commit, of which one failed at least.
-    pub(crate) fn of_two_phase(outcomes: Vec<Result<Flushed, Self>>, decision: Decision) -> Self {
-        let is_unknown = failed(&outcomes).any(|(_, error)| error.is_commit_unknown());
-        let mut error = Self::new(Kind::Shards(outcomes, Some(decision)), Source::None);
-        error.0.is_unknown = is_unknown;
-        error
-    }
-
-    /// The transaction could not be prepared.
-    pub(crate) fn prepare(source: DriverError<D>) -> Self {
-        Self::new(Kind::Prepare, Source::Driver(source))
-    }
-
-    /// The flush was not committed because of another shard.
-    pub(crate) fn rolled_back() -> Self {
-        Self::new(Kind::RolledBack, Source::None)
-    }
-
-    /// The transaction is prepared, and nobody knows whether the flush is committed.
-    pub(crate) fn undecided() -> Self {
-        Self::new(Kind::Undecided, Source::None).into_unknown()
-    }
-
-    /// The flush is committed, and somebody has rolled back what was prepared.
-    pub(crate) fn prepared_vanished(gid: &str) -> Self {
-        Self::new(Kind::Vanished(gid.to_owned()), Source::None).into_unknown()
-    }
-
-    /// Somebody has rolled back what the other shards had prepared, so that the flush cannot be committed.
-    pub(crate) fn recovered() -> Self {
-        Self::new(Kind::Recovered, Source::None)
-    }
-
-    /// The flush began so long ago that its marker rows would be removed before a recovery could find them.
-    pub(crate) fn too_late() -> Self {
-        Self::new(Kind::TooLate, Source::None)
-    }
-
-    /// This is why what is prepared could not be committed, although the flush is decided.
-    #[must_use]
-    pub(crate) fn into_unfinished(mut self, gid: &str) -> Self {
-        self.0.kind = Kind::Unfinished(gid.to_owned());
-        self.into_unknown()
-    }
-
-    /// What may be prepared will not be committed, as the flush is not.
-    #[must_use]
-    pub(crate) fn into_not_prepared(mut self) -> Self {
-        self.0.is_unknown = false;
-        self
-    }
-
-    /// A prepared transaction is left, which will not be committed.
-    #[must_use]
-    pub(crate) fn with_prepared_left(mut self) -> Self {
-        self.0.rest = Rest::Prepared;
-        self
     }
 
     /// The flush ended, and nothing has said why.

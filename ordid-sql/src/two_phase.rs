@@ -359,10 +359,18 @@ impl TwoPhase {
         )
     }
 
-    /// Lets the COMMIT of a marker row that decides wait until it is on the disk. What follows from it always does so, and
-    /// would survive a crash that the decision does not. A setting that waits for more stays as it is.
-    pub(crate) const DURABLE: &str = "SELECT pg_catalog.set_config('synchronous_commit', 'on', true) \
-        WHERE pg_catalog.current_setting('synchronous_commit') = 'off'";
+    /// Returns the statement that lets the COMMIT of a marker row that decides wait until it is on the disk, if the engine
+    /// would not. What follows from the decision always waits, and would survive a crash that the decision does not. A
+    /// setting that waits for more stays as it is.
+    pub(crate) const fn durable(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::PrepareTransaction => Some(
+                "SELECT pg_catalog.set_config('synchronous_commit', 'on', true) \
+                 WHERE pg_catalog.current_setting('synchronous_commit') = 'off'",
+            ),
+        }
+    }
 
     /// How many prepared transactions the server takes.
     pub(crate) const MOST: &str = "SELECT pg_catalog.current_setting('max_prepared_transactions')";

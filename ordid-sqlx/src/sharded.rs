@@ -77,9 +77,9 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     /// its own: as [`UnitOfWork::flush`]. Says what each of them wrote. A shard without entities is not
     /// asked for anything.
     ///
-    /// The shards are flushed at the same time: none of them waits for another, since they share neither
-    /// rows nor connections, and each database works by itself while the others do. No task is
-    /// spawned; values are bound by the thread that polls.
+    /// The shards are flushed at the same time: they share neither rows nor connections, and each database works by itself
+    /// while the others do. None of them waits for another, except in a [`two_phase_commit`](Self::two_phase_commit). No
+    /// task is spawned; values are bound by the thread that polls.
     ///
     /// Dropping the future rolls back what is not committed yet. What is committed stays, and is taken
     /// out of the unit of work. With [`two_phase_commit`](Self::two_phase_commit), what is prepared stays so until the

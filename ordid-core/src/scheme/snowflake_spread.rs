@@ -14,8 +14,8 @@
 //! Keys are positive `i64`s and compare as numbers, so the bucket comes first, and keys rise in each bucket.
 //! [`spread`](super::spread) says which bucket a key gets, and how rows are read in the order of time all the same.
 //!
-//! What keeps keys apart is what keeps those of [`snowflake`](super::snowflake) apart, **the node**, and never the bucket:
-//! no generator makes two keys that differ in the bucket alone. An observer of one key does not know 0 bits of the next.
+//! **The node** keeps keys apart, as it does for [`snowflake`](super::snowflake). The bucket does not: no generator makes
+//! two keys that differ in the bucket alone. An observer of one key does not know 0 bits of the next.
 //!
 //! # References
 //!
@@ -24,7 +24,7 @@
 use core::{convert::Infallible, marker::PhantomData};
 
 use crate::{
-    clock::{TimeScale, Timestamp},
+    clock::Timestamp,
     error::Error,
     generator::{OrderedGenerator, Slot, Slotted},
     key::{RisesAsBytes, Scheme},
@@ -37,7 +37,7 @@ use crate::{
     },
 };
 
-/// What stands behind 4 bits of bucket: 41 bits of milliseconds since 2024-01-01, 8 of node, 10 of sequence.
+/// The layout behind a bucket of 4 bits: it has 41 bits of milliseconds since 2024-01-01, 8 of node and 10 of sequence.
 pub type Rest = Since<Bits<41, 8, 10>, 1_704_067_200_000>;
 
 /// The scheme `snowflake_spread`, of 2 to 256 buckets, a power of two.
@@ -61,11 +61,7 @@ impl<const BUCKETS: u16, L: SnowflakeLayout> SnowflakeSpread<BUCKETS, L> {
         bits
     };
 
-    const fn bucket_bits_of(raw: i64) -> i64 {
-        raw >> Snowflake::<L>::BITS
-    }
-
-    /// What stands behind the bucket.
+    /// Returns the key of the layout behind the bucket.
     const fn behind(raw: i64) -> i64 {
         raw & ((1 << Snowflake::<L>::BITS) - 1)
     }
@@ -88,7 +84,7 @@ impl<const BUCKETS: u16, L: SnowflakeLayout> Scheme for SnowflakeSpread<BUCKETS,
 
     fn bucket(raw: &i64) -> u16 {
         // A value of the scheme has no higher bits, and of any other value the bucket is as good as another.
-        let bucket = Self::bucket_bits_of(*raw) & i64::from(BUCKETS - 1);
+        let bucket = raw >> Snowflake::<L>::BITS & i64::from(BUCKETS - 1);
         u16::try_from(bucket).expect("less than `BUCKETS`, a u16")
     }
 
@@ -111,12 +107,7 @@ impl<const BUCKETS: u16, L: SnowflakeLayout> RisesAsBytes for SnowflakeSpread<BU
 impl<const BUCKETS: u16, L: SnowflakeLayout> Slotted for SnowflakeSpread<BUCKETS, L> {
     type Node = SnowflakeNode<L>;
 
-    const SCALE: TimeScale = <Snowflake<L> as Slotted>::SCALE;
-    const TICK_BITS: u32 = <Snowflake<L> as Slotted>::TICK_BITS;
-    const INDEX_BITS: u32 = <Snowflake<L> as Slotted>::INDEX_BITS;
-    const SEED_BITS: u32 = 0;
-    const RANDOM_BITS: u32 = 0;
-    const RENEWS: bool = false;
+    slot_bits_of!(Snowflake<L>);
 
     #[inline]
     fn encode(slot: Slot<SnowflakeNode<L>>) -> i64 {
@@ -221,7 +212,7 @@ pub type SnowflakeSpreadGenerator<
     E = crate::entropy::ThreadEntropy,
 > = OrderedGenerator<SnowflakeSpread<BUCKETS, L>, C, E>;
 
-/// As above with `std`; without it there are no defaults.
+/// This is the same type without `std`, where there are no defaults.
 #[cfg(not(feature = "std"))]
 pub type SnowflakeSpreadGenerator<const BUCKETS: u16, L, C, E> =
     OrderedGenerator<SnowflakeSpread<BUCKETS, L>, C, E>;

@@ -90,7 +90,7 @@ use crate::{
     error::Error,
     generator::{Events, Generator},
     key::{
-        Generated, KeyType,
+        Generated, KeyType, Scheme,
         scatter::{Scatter, Scatterable},
     },
     scheme::anatomy::Layout,
@@ -107,7 +107,7 @@ pub trait Spread: Layout {
     ///
     /// # Errors
     ///
-    /// A bucket that is not below [`BUCKETS`](crate::key::Scheme::BUCKETS), and a value of another scheme, give an error
+    /// A bucket that is not below [`BUCKETS`](Scheme::BUCKETS), and a value of another scheme, give an error
     /// that [`is_layout`](Error::is_layout).
     fn in_bucket(raw: Self::Raw, bucket: u16) -> Result<Self::Raw, Error>;
 
@@ -158,7 +158,7 @@ pub(super) const fn round_robin(time: u64, node: u64, count: u64, bits: u32) -> 
 pub trait SpreadKey: KeyType<Scheme: Spread> {
     /// Returns the key's bucket.
     fn bucket(self) -> u16 {
-        <Self::Scheme as crate::key::Scheme>::bucket(&self.to_raw())
+        <Self::Scheme>::bucket(&self.to_raw())
     }
 
     /// Returns the same key in another bucket: for a key that no row has yet, and once. Two rows whose keys differ in the
@@ -175,13 +175,13 @@ pub trait SpreadKey: KeyType<Scheme: Spread> {
     /// Returns the bucket of a value, such as a tenant: the same in each program and on each machine, by SipHash-2-4 of its
     /// bytes, as [`Scatter::by_hash`] has it.
     fn bucket_of<T: Scatterable>(value: &T) -> u16 {
-        Scatter::by_hash(<Self::Scheme as crate::key::Scheme>::BUCKETS).bucket(value)
+        Scatter::by_hash(<Self::Scheme>::BUCKETS).bucket(value)
     }
 
     /// Returns the bucket of this thread: threads take turns.
     #[cfg(all(feature = "std", not(loom)))]
     fn bucket_of_thread() -> u16 {
-        thread_number() & (<Self::Scheme as crate::key::Scheme>::BUCKETS - 1)
+        thread_number() & (<Self::Scheme>::BUCKETS - 1)
     }
 
     /// Compares two keys by what stands behind the bucket: in the order of time, where one generator made them in the order
@@ -201,7 +201,7 @@ pub trait SpreadKey: KeyType<Scheme: Spread> {
             let (lowest, _) = Self::Scheme::bounds_in(bucket, time)?;
             Ok(Self::from_generated(Generated::new(lowest)))
         };
-        let buckets = 0..<Self::Scheme as crate::key::Scheme>::BUCKETS;
+        let buckets = 0..<Self::Scheme>::BUCKETS;
         let range = |bucket| Ok(lowest(bucket, times.start)?..lowest(bucket, times.end)?);
         buckets.map(range).collect()
     }
@@ -209,7 +209,7 @@ pub trait SpreadKey: KeyType<Scheme: Spread> {
     /// Returns where a table is split, so that each bucket has a range of its own: the lowest key of each bucket but the
     /// first.
     fn splits() -> Vec<Self> {
-        (1..<Self::Scheme as crate::key::Scheme>::BUCKETS)
+        (1..<Self::Scheme>::BUCKETS)
             .map(|bucket| ends_of::<Self>(bucket).0)
             .collect()
     }

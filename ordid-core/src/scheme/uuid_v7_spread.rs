@@ -244,7 +244,7 @@ impl<const BUCKETS: u16> ProcessWide for UuidV7Spread<BUCKETS> {
 pub type UuidV7SpreadGenerator<const BUCKETS: u16 = 16, C = SystemClock, E = ThreadEntropy> =
     OrderedGenerator<UuidV7Spread<BUCKETS>, C, E>;
 
-/// As above with `std`; without it there are no defaults.
+/// This is the same type without `std`, where there are no defaults.
 #[cfg(not(feature = "std"))]
 pub type UuidV7SpreadGenerator<const BUCKETS: u16, C, E> =
     OrderedGenerator<UuidV7Spread<BUCKETS>, C, E>;

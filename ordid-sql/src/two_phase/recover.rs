@@ -310,8 +310,7 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
     let engine = engine_of(source);
     let marker = Writer::of::<Binder<S>>(&engine).marker(StatementKind::Insert);
     let mut open = begin(source).await?;
-    let is_postgres = engine.two_phase == TwoPhase::PrepareTransaction;
-    let durable = is_postgres.then_some(TwoPhase::DURABLE);
+    let durable = engine.two_phase.durable();
     for setting in engine.bounds_waits.into_iter().chain(durable) {
         let values = Binder::<S>::of_marker(Uuid::nil());
         let set = open.execute(&Statement::query(setting), values).await;

@@ -117,7 +117,7 @@ fn ranges_of_a_table_take_even_loads_of_spread_keys_and_one_takes_all_that_rise(
     let share = busiest_range(&spread, EventId::splits());
     // A sixteenth is 0.0625.
     assert!(share < 0.08, "{share}");
-    // Without splits at first, the engine finds them by itself.
+    // The engine also finds the splits by itself, if there are none at first.
     let share = busiest_range(&spread, Vec::new());
     assert!(share < 0.15, "{share}");
 
@@ -145,7 +145,7 @@ fn keys_at_every_beat_are_spread() {
         let share = share_of_fullest(&buckets);
         assert!(share < 0.09, "every {beat} ms: {buckets:?}");
 
-        // Without a random start of the count it is the time alone that spreads.
+        // These keys have no random start of the count, so the time alone spreads them.
         let node = SnowflakeNode::new(0).unwrap();
         let from = 1_704_067_200_000 + 86_400_000;
         let generator = scripted_at::<SnowflakeSpread<16>>(node, from);
@@ -382,7 +382,7 @@ fn pages_are_in_the_order_of_time_over_all_buckets() {
 }
 
 proptest! {
-    /// Of any keys, also of those that no generator made.
+    /// This holds for any keys, also for those that no generator made.
     #[test]
     fn merged_keys_are_in_the_order_of_what_stands_behind_the_bucket(
         bits in prop::collection::vec(any::<i64>(), 0..60),
