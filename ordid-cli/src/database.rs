@@ -1,0 +1,129 @@
+//! A live database, by its URL.
+
+use std::{str::FromStr as _, time::Duration};
+
+use sqlx::{
+    MySqlPool, PgPool, SqlitePool,
+    mysql::MySqlPoolOptions,
+    pool::PoolOptions,
+    postgres::PgPoolOptions,
+    sqlite::{SqliteConnectOptions, SqlitePoolOptions},
+};
+
+use crate::{engine::Engine, failure::Failure};
+
+/// How long a connection may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Connections to a database.
+#[derive(Debug, Clone)]
+pub(crate) enum Database {
+    /// To PostgreSQL, or what speaks its protocol.
+    Postgres(PgPool),
+    /// To MySQL or MariaDB, which the engine says.
+    MySql(MySqlPool, Engine),
+    /// To a file of SQLite.
+    Sqlite(SqlitePool),
+}
+
+/// What a command does with a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It reads. A SQLite file is opened read-only, and each session of a server refuses to write.
+    Read,
+    /// It writes.
+    Write,
+}
+
+impl Database {
+    /// Connects to `postgres://..`, `mysql://..`, `mariadb://..`, `sqlite://..` or the path of a SQLite file that exists.
+    ///
+    /// # Errors
+    ///
+    /// The URL is of no engine that can be reached from here, or the database does not answer. No message has the URL,
+    /// which may have a password.
+    pub(crate) async fn connect(url: &str, access: Access) -> Result<Self, Failure> {
+        let cannot = |error: sqlx::Error| {
+            Failure::could_not(format_args!("cannot connect to the database: {error}"))
+        };
+        let database = match url.split_once(':').map_or("", |(scheme, _)| scheme) {
+            "postgres" | "postgresql" => {
+                let session = match access {
+                    Access::Read => "SET default_transaction_read_only = on",
+                    Access::Write => "SET default_transaction_read_only = off",
+                };
+                let pool = options(PgPoolOptions::new()).after_connect(move |connection, _| {
+                    Box::pin(async move {
+                        sqlx::raw_sql(session).execute(connection).await?;
+                        Ok(())
+                    })
+                });
+                Self::Postgres(pool.connect(url).await.map_err(cannot)?)
+            }
+            "mysql" | "mariadb" => {
+                let session: &[&str] = match access {
+                    Access::Read => &["SET autocommit = 1", "SET SESSION TRANSACTION READ ONLY"],
+                    Access::Write => &["SET autocommit = 1"],
+                };
+                let pool = options(MySqlPoolOptions::new()).after_connect(move |connection, _| {
+                    Box::pin(async move {
+                        for statement in session {
+                            sqlx::raw_sql(*statement).execute(&mut *connection).await?;
+                        }
+                        Ok(())
+                    })
+                });
+                // Both speak one protocol, and only the first name of it is known to the driver.
+                let url = url.replacen("mariadb:", "mysql:", 1);
+                let pool = pool.connect(&url).await.map_err(cannot)?;
+                let version: String = sqlx::query_scalar("SELECT version()")
+                    .fetch_one(&pool)
+                    .await
+                    .map_err(cannot)?;
+                let engine = match version.to_ascii_lowercase().contains("mariadb") {
+                    true => Engine::Mariadb,
+                    false => Engine::Mysql,
+                };
+                Self::MySql(pool, engine)
+            }
+            "sqlite" => {
+                Self::file(SqliteConnectOptions::from_str(url).map_err(cannot)?, access).await?
+            }
+            _ if std::path::Path::new(url).is_file() => {
+                Self::file(SqliteConnectOptions::new().filename(url), access).await?
+            }
+            // Nothing of it goes into the message: it may be a password.
+            _ => {
+                return Err(Failure::wrong(
+                    "the database has to be a URL that begins with postgres://, mysql://, mariadb:// or sqlite://, or the \
+                     path of a SQLite file that exists",
+                ));
+            }
+        };
+        Ok(database)
+    }
+
+    async fn file(file: SqliteConnectOptions, access: Access) -> Result<Self, Failure> {
+        let file = file
+            .create_if_missing(false)
+            .read_only(access == Access::Read)
+            .busy_timeout(PATIENCE);
+        let pool = options(SqlitePoolOptions::new()).connect_with(file).await;
+        pool.map(Self::Sqlite).map_err(|error| {
+            Failure::could_not(format_args!("cannot open the SQLite file: {error}"))
+        })
+    }
+
+    /// Returns which engine it is.
+    pub(crate) fn engine(&self) -> Engine {
+        match self {
+            Self::Postgres(_) => Engine::Postgres,
+            Self::MySql(_, engine) => *engine,
+            Self::Sqlite(_) => Engine::Sqlite,
+        }
+    }
+}
+
+fn options<DB: sqlx::Database>(options: PoolOptions<DB>) -> PoolOptions<DB> {
+    options.max_connections(4).acquire_timeout(PATIENCE)
+}
