@@ -22,6 +22,19 @@ use crate::{
 };
 use crate::{clock::Timestamp, key::RawKey as _, layout::Orders};
 
+#[cfg(all(feature = "std", not(loom)))]
+mod any;
+
+#[cfg(all(feature = "std", not(loom)))]
+pub use crate::storage::column::any::AnyColumn;
+#[cfg(all(feature = "std", not(loom)))]
+pub(crate) use any::raw_key;
+#[cfg(all(feature = "std", not(loom)))]
+pub use any::{AnyGenerator, AnyKey, RawForm, find};
+
+#[cfg(all(feature = "std", not(loom)))]
+use any::WithoutTime as _;
+
 /// A scheme of the catalogue.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -42,6 +55,17 @@ pub struct Entry {
     #[cfg(all(feature = "std", not(loom)))]
     make: Option<fn() -> Result<Specimen, Error>>,
     read: fn(Unknown<'_>) -> Option<Inspection>,
+    #[cfg(all(feature = "std", not(loom)))]
+    scheme: &'static dyn any::AnyScheme,
+    /// Or else who makes the keys.
+    #[cfg(all(feature = "std", not(loom)))]
+    generator: Result<any::MakeGenerator, &'static str>,
+    #[cfg(all(feature = "std", not(loom)))]
+    ranges: Option<any::MakeRanges>,
+    #[cfg(all(feature = "std", not(loom)))]
+    highest: Option<any::MakeHighest>,
+    #[cfg(all(feature = "std", feature = "named", not(loom)))]
+    named: Option<fn(&Uuid, &[u8]) -> Uuid>,
 }
 
 /// A fresh key, and what it tells.
@@ -277,6 +301,16 @@ macro_rules! entries {
             #[cfg(all(feature = "std", not(loom)))]
             make: entries!(@make [$($kind)+] $scheme),
             read: read::<$scheme>,
+            #[cfg(all(feature = "std", not(loom)))]
+            scheme: &any::Of::<$scheme>(core::marker::PhantomData),
+            #[cfg(all(feature = "std", not(loom)))]
+            generator: entries!(@generator [$($kind)+] $scheme),
+            #[cfg(all(feature = "std", not(loom)))]
+            ranges: entries!(@ranges [$($kind)+] $scheme),
+            #[cfg(all(feature = "std", not(loom)))]
+            highest: entries!(@highest [$($kind)+] $scheme),
+            #[cfg(all(feature = "std", feature = "named", not(loom)))]
+            named: entries!(@named [$($kind)+] $scheme),
         }),+]
     };
     // Others compare as they are.
@@ -306,6 +340,20 @@ macro_rules! entries {
     (@make [named] $scheme:ty) => { Some(nameless::<$scheme>) };
     (@make [reserved] $scheme:ty) => { Some(first::<$scheme>) };
     (@make [read_only] $scheme:ty) => { None };
+    (@generator [drawn($bits:literal)] $scheme:ty) => { Ok(any::drawing::<$scheme>) };
+    (@generator [by_period($bits:literal)] $scheme:ty) => { Ok(any::drawing::<$scheme>) };
+    (@generator [named] $scheme:ty) => { Err("they are made of names") };
+    (@generator [reserved] $scheme:ty) => { Err("a store counts them") };
+    (@generator [read_only] $scheme:ty) => { Err("they are only read") };
+    (@generator [$($kind:tt)+] $scheme:ty) => { Ok(any::counting::<$scheme>) };
+    (@ranges [spread] $scheme:ty) => { Some(any::ranges_of_buckets::<$scheme>) };
+    (@ranges [spread_node] $scheme:ty) => { Some(any::ranges_of_buckets::<$scheme>) };
+    (@ranges [$($kind:tt)+] $scheme:ty) => { <any::Of<$scheme>>::RANGES };
+    (@highest [spread] $scheme:ty) => { Some(any::highest_of_buckets::<$scheme>) };
+    (@highest [spread_node] $scheme:ty) => { Some(any::highest_of_buckets::<$scheme>) };
+    (@highest [$($kind:tt)+] $scheme:ty) => { <any::Of<$scheme>>::HIGHEST };
+    (@named [named] $scheme:ty) => { Some(<$scheme as crate::scheme::FromName>::from_name) };
+    (@named [$($kind:tt)+] $scheme:ty) => { None };
 }
 
 /// Every scheme, in families.
