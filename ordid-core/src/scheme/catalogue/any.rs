@@ -3,6 +3,7 @@
 use alloc::{boxed::Box, format, string::String, sync::Arc, vec::Vec};
 use core::{cmp::Ordering, fmt, hash, marker::PhantomData, ops::Range};
 
+#[cfg(feature = "named")]
 use uuid::Uuid;
 
 use super::{super::*, CATALOGUE, Entry};
@@ -138,7 +139,7 @@ impl Entry {
         columns
     }
 
-    fn of(&'static self, raw: Raw) -> AnyKey {
+    pub(super) fn of(&'static self, raw: Raw) -> AnyKey {
         AnyKey { entry: self, raw }
     }
 }
@@ -187,7 +188,7 @@ impl Raw {
     }
 }
 
-fn raw_of<R: RawKey>(raw: R) -> Raw {
+pub(super) fn raw_of<R: RawKey>(raw: R) -> Raw {
     let key = raw.to_bytes();
     let mut bytes = [0; MAX_LENGTH];
     let length = key.as_ref().len();

@@ -60,7 +60,8 @@ mod raw {
 impl AnyColumn {
     /// Returns each column of each dialect, once for each raw key that it stores.
     pub fn all() -> Vec<Self> {
-        let mut all = Vec::new();
+        // As many as there are, or nearly.
+        let mut all = Vec::with_capacity(80);
         crate::__for_each_column! { columns all }
         all
     }
