@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_text_or_too_long_is_refused_by_its_number() {
-        let refused = |bytes: &[u8]| match lines(bytes).last() {
+        let refused = |bytes: &[u8]| match lines(bytes).find(Result::is_err) {
             Some(Err(Failure::WrongUse(message))) => message,
             _ => panic!("it is read"),
         };

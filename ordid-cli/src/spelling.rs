@@ -196,7 +196,7 @@ mod tests {
                 "\\x017f22e279b07cc398c4dc0c0c07398f",
                 Some("as PostgreSQL's bytea"),
             ),
-            ("line_item_01fwhe4yddfk1sj6v0hg60eecf", None),
+            ("line_item_01fwhe4ydgfk1shh6w1g60eecf", None),
         ] {
             let reading = reading(text);
             assert_eq!(reading.spelled, spelled, "{text}");
@@ -209,7 +209,7 @@ mod tests {
                 assert_eq!(certain, Some("uuid_v7"), "{text}: {reading:?}");
             }
         }
-        let typed = reading("line_item_01fwhe4yddfk1sj6v0hg60eecf");
+        let typed = reading("line_item_01fwhe4ydgfk1shh6w1g60eecf");
         assert_eq!(typed.prefix.as_deref(), Some("line_item"));
         let key = typed.key_of("uuid_v7").unwrap();
         assert_eq!(key.to_string(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f");

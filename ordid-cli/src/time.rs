@@ -29,6 +29,11 @@ fn instant(text: &str, now: Instant) -> Option<Instant> {
     }
     if let Some(seconds) = text.strip_prefix('@') {
         let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
+        if whole.trim_start_matches('-').is_empty()
+            || !fraction.bytes().all(|it| it.is_ascii_digit())
+        {
+            return None;
+        }
         let millis = format!("{:0<3}", fraction.get(..fraction.len().min(3))?);
         return Instant::from_millisecond(format!("{whole}{millis}").parse().ok()?).ok();
     }

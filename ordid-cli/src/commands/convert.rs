@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = new::prefix)]
     prefix: Option<String>,
     /// Keys, or `-` for the lines of stdin
-    #[arg(required = true, allow_hyphen_values = true)]
+    #[arg(required = true, allow_negative_numbers = true)]
     keys: Vec<String>,
 }
 
@@ -255,12 +255,12 @@ mod tests {
         for (form, text) in [
             (Form::Canonical, "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"),
             (Form::Hex, "017f22e279b07cc398c4dc0c0c07398f"),
-            (Form::Typeid, "line_item_01fwhe4yddfk1sj6v0hg60eecf"),
-            (Form::Ulid, "01FWHE4YDDFK1SJ6V0HG60EECF"),
+            (Form::Typeid, "line_item_01fwhe4ydgfk1shh6w1g60eecf"),
+            (Form::Ulid, "01FWHE4YDGFK1SHH6W1G60EECF"),
             (Form::Dotnet, "e2227f01b079c37c98c4dc0c0c07398f"),
             (Form::SqlServer, "dc0c0c07398f98c4c37cb079e2227f01"),
             (Form::Swapped, "7cc379b0017f22e298c4dc0c0c07398f"),
-            (Form::Integer, "1989357241971137815018837453374880143"),
+            (Form::Integer, "1989357241971137676463954034883508623"),
         ] {
             let prefix = Some("line_item");
             assert_eq!(form.write(prefix, &bytes).as_deref(), Ok(text));

@@ -31,7 +31,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Keys in any spelling, or `-` for the lines of stdin
-    #[arg(required = true, allow_hyphen_values = true)]
+    #[arg(required = true, allow_negative_numbers = true)]
     keys: Vec<String>,
     /// Show only what this engine stores
     #[arg(long)]
