@@ -308,7 +308,10 @@ fn bad_input_of_every_kind_gets_a_clear_line_and_code_2() {
         ],
         "lose their order",
     );
-    refused(&["range", "object_id", "2026-01-01", "2110-01-01"], "2106");
+    refused(
+        &["range", "object_id", "2026-01-01", "2110-01-01"],
+        "does not fit",
+    );
     refused(&["verify", "-"], "there are no keys");
     let run = ordid(&["verify", "/no/such/file"]);
     assert_eq!(

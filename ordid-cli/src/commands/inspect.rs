@@ -224,11 +224,7 @@ impl Arguments {
         for (shown, columns) in forms {
             output.line(&format!("    {shown}"))?;
             for keeps_order in [true, false] {
-                let columns = columns
-                    .iter()
-                    .filter(|column| column.keeps_order == keeps_order);
-                let names = columns.map(|column| format!("{} {}", column.engine, column.column));
-                let names = names.collect::<Vec<_>>().join(", ");
+                let names = names_of(columns.iter().filter(|it| it.keeps_order == keeps_order));
                 match (names.is_empty(), keeps_order) {
                     (true, _) => {}
                     (false, true) => output.line(&format!("      {names}"))?,
@@ -241,6 +237,24 @@ impl Arguments {
         }
         Ok(())
     }
+}
+
+/// Names columns, each engine once: `PostgreSQL uuid, bytea; SQLite blob`.
+fn names_of<'a>(columns: impl Iterator<Item = &'a &'a Stored>) -> String {
+    let mut engines: Vec<(&str, Vec<&str>)> = Vec::new();
+    for column in columns {
+        match engines
+            .iter_mut()
+            .find(|(engine, _)| *engine == column.engine)
+        {
+            Some((_, names)) => names.push(column.column),
+            None => engines.push((column.engine, vec![column.column])),
+        }
+    }
+    let engines = engines
+        .iter()
+        .map(|(engine, names)| format!("{engine} {}", names.join(", ")));
+    engines.collect::<Vec<_>>().join("; ")
 }
 
 fn inspected<'a>(key: &'a str, reading: &'a Reading, stored: Option<Vec<Stored>>) -> Inspected<'a> {
