@@ -306,6 +306,9 @@ fn list(
                 }
             }
             chunks.push(chunk);
+            if failure.is_some() {
+                break;
+            }
         }
         let results: Vec<(String, bool)> = thread::scope(|scope| {
             let work = chunks
