@@ -13,6 +13,7 @@ mod failure;
 mod interrupt;
 mod output;
 mod progress;
+mod report;
 
 use std::process::ExitCode;
 
