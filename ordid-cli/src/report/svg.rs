@@ -84,10 +84,10 @@ fn draw_lines(
     let (low_y, high_y) = bounds(points().map(|point| point.1).chain([0.0]));
     let ticks_y = ticks(low_y, high_y, 5);
     let ticks_x = ticks(low_x, high_x, if size == Size::Wide { 6 } else { 4 });
-    let (low_y, high_y) = (
-        low_y.min(ticks_y[0]),
-        high_y.max(ticks_y[ticks_y.len() - 1]),
-    );
+    let ends =
+        |ticks: &[f64], low: f64, high: f64| (low.min(ticks[0]), high.max(ticks[ticks.len() - 1]));
+    let (low_x, high_x) = ends(&ticks_x, low_x, high_x);
+    let (low_y, high_y) = ends(&ticks_y, low_y, high_y);
 
     let widest = ticks_y
         .iter()
