@@ -4,9 +4,9 @@
 //! [`__for_each_scheme`](crate::__for_each_scheme) is the list, with one line for each scheme. What it
 //! says beyond the scheme's own constants is for people who choose.
 
-#[cfg(all(feature = "std", not(loom)))]
-use alloc::string::ToString as _;
 use alloc::{string::String, vec::Vec};
+#[cfg(all(feature = "std", not(loom)))]
+use alloc::{string::ToString as _, sync::Arc};
 use core::fmt;
 
 use uuid::{Uuid, Variant};
@@ -17,10 +17,21 @@ use crate::{
     clock::SystemClock,
     entropy::{Entropy as _, ThreadEntropy},
     error::Error,
-    generator::{Generator, OrderedGenerator, Policy, Slotted},
-    key::{Generated, StaticScheme},
 };
 use crate::{clock::Timestamp, key::RawKey as _, layout::Orders};
+
+#[cfg(all(feature = "std", not(loom)))]
+mod any;
+
+#[cfg(all(feature = "std", not(loom)))]
+pub use crate::storage::column::any::AnyColumn;
+#[cfg(all(feature = "std", not(loom)))]
+pub(crate) use any::raw_key;
+#[cfg(all(feature = "std", not(loom)))]
+pub use any::{AnyGenerator, AnyKey, RawForm, find};
+
+#[cfg(all(feature = "std", not(loom)))]
+use any::WithoutTime as _;
 
 /// A scheme of the catalogue.
 #[derive(Debug, Clone, Copy)]
@@ -39,9 +50,21 @@ pub struct Entry {
     pub orders: Option<Orders>,
     /// How many bits of the next key somebody does not know who has seen a key.
     pub unknown_bits: u32,
+    /// A key of a scheme without generator.
     #[cfg(all(feature = "std", not(loom)))]
-    make: Option<fn() -> Result<Specimen, Error>>,
+    example: Option<fn() -> Result<any::Raw, Error>>,
     read: fn(Unknown<'_>) -> Option<Inspection>,
+    #[cfg(all(feature = "std", not(loom)))]
+    scheme: &'static dyn any::AnyScheme,
+    /// Or else who makes the keys.
+    #[cfg(all(feature = "std", not(loom)))]
+    generator: Result<any::MakeGenerator, &'static str>,
+    #[cfg(all(feature = "std", not(loom)))]
+    ranges: Option<any::MakeRanges>,
+    #[cfg(all(feature = "std", not(loom)))]
+    highest: Option<any::MakeHighest>,
+    #[cfg(all(feature = "std", feature = "named", not(loom)))]
+    named: Option<fn(&Uuid, &[u8]) -> Uuid>,
 }
 
 /// A fresh key, and what it tells.
@@ -64,43 +87,25 @@ impl Entry {
     /// # Errors
     ///
     /// As [`Generator::try_generate`]: the layout may have no time left.
-    pub fn make(&self) -> Option<Result<Specimen, Error>> {
-        self.make.map(|make| make())
+    pub fn make(&'static self) -> Option<Result<Specimen, Error>> {
+        let key = match (self.generator, self.example) {
+            (Ok(make), _) => make(None, Arc::new(SystemClock))
+                .or_else(|_| make(Some(1), Arc::new(SystemClock)))
+                .and_then(|make| make(None)),
+            (Err(_), Some(example)) => example(),
+            (Err(_), None) => return None,
+        };
+        Some(key.map(|raw| self.of(raw)).map(|key| Specimen {
+            text: key.to_string(),
+            inspection: key.inspect(),
+        }))
     }
-}
-
-#[cfg(all(feature = "std", not(loom)))]
-fn specimen<S: Layout>(key: Generated<S>) -> Specimen {
-    let raw = key.into_raw();
-    Specimen {
-        text: key.to_string(),
-        inspection: S::inspect(&raw).ok(),
-    }
-}
-
-#[cfg(all(feature = "std", not(loom)))]
-fn fresh<S: Slotted + Layout>(node: S::Node) -> Result<Specimen, Error> {
-    let generator =
-        OrderedGenerator::<S, _, _>::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
-    generator.try_generate().map(specimen)
-}
-
-#[cfg(all(feature = "std", not(loom)))]
-fn drawn<S: StaticScheme + Layout>() -> Result<Specimen, Error> {
-    Ok(specimen(S::generate()))
 }
 
 /// A key of no known name: a hash looks like random bits.
 #[cfg(all(feature = "std", not(loom)))]
-fn nameless<S: Layout<Raw = Uuid>>() -> Result<Specimen, Error> {
-    let bits = Uuid::from_u128(ThreadEntropy.next_u128()?);
-    Ok(specimen(Generated::<S>::new(S::coerce(bits))))
-}
-
-/// The number 1, of a count that nobody keeps.
-#[cfg(all(feature = "std", not(loom)))]
-fn first<S: Layout<Raw = i64>>() -> Result<Specimen, Error> {
-    Ok(specimen(Generated::<S>::new(1)))
+fn nameless<S: Layout<Raw = Uuid>>() -> Result<Uuid, Error> {
+    Ok(S::coerce(Uuid::from_u128(ThreadEntropy.next_u128()?)))
 }
 
 fn read<S: Layout>(unknown: Unknown<'_>) -> Option<Inspection> {
@@ -275,8 +280,18 @@ macro_rules! entries {
             orders: entries!(@orders $raw $scheme),
             unknown_bits: entries!(@unknown [$($kind)+] $scheme),
             #[cfg(all(feature = "std", not(loom)))]
-            make: entries!(@make [$($kind)+] $scheme),
+            example: entries!(@example [$($kind)+] $scheme),
             read: read::<$scheme>,
+            #[cfg(all(feature = "std", not(loom)))]
+            scheme: &any::Of::<$scheme>(core::marker::PhantomData),
+            #[cfg(all(feature = "std", not(loom)))]
+            generator: entries!(@generator [$($kind)+] $scheme),
+            #[cfg(all(feature = "std", not(loom)))]
+            ranges: entries!(@ranges [$($kind)+] $scheme),
+            #[cfg(all(feature = "std", not(loom)))]
+            highest: entries!(@highest [$($kind)+] $scheme),
+            #[cfg(all(feature = "std", feature = "named", not(loom)))]
+            named: entries!(@named [$($kind)+] $scheme),
         }),+]
     };
     // Others compare as they are.
@@ -291,21 +306,24 @@ macro_rules! entries {
     (@unknown [$($kind:tt)+] $scheme:ty) => {
         <$scheme as crate::generator::Slotted>::RANDOM_BITS
     };
-    (@make [counted] $scheme:ty) => { Some(|| fresh::<$scheme>(())) };
-    (@make [spread] $scheme:ty) => { Some(|| fresh::<$scheme>(())) };
-    (@make [spread_node] $scheme:ty) => { entries!(@make [snowflake_node] $scheme) };
-    (@make [random_node] $scheme:ty) => { Some(|| fresh::<$scheme>(UuidNode::RANDOM)) };
-    (@make [random_node_first] $scheme:ty) => { Some(|| fresh::<$scheme>(UuidNode::RANDOM)) };
-    (@make [snowflake_node] $scheme:ty) => {
-        Some(|| fresh::<$scheme>(snowflake::SnowflakeNode::new(1)?))
-    };
-    (@make [layout] $scheme:ty) => { entries!(@make [snowflake_node] $scheme) };
-    (@make [node($node:expr, $last:expr)] $scheme:ty) => { Some(|| fresh::<$scheme>($node)) };
-    (@make [drawn($bits:literal)] $scheme:ty) => { Some(drawn::<$scheme>) };
-    (@make [by_period($bits:literal)] $scheme:ty) => { Some(drawn::<$scheme>) };
-    (@make [named] $scheme:ty) => { Some(nameless::<$scheme>) };
-    (@make [reserved] $scheme:ty) => { Some(first::<$scheme>) };
-    (@make [read_only] $scheme:ty) => { None };
+    (@example [named] $scheme:ty) => { Some(|| nameless::<$scheme>().map(any::raw_of)) };
+    // The number 1, of a count that nobody keeps.
+    (@example [reserved] $scheme:ty) => { Some(|| Ok(any::raw_of(1_i64))) };
+    (@example [$($kind:tt)+] $scheme:ty) => { None };
+    (@generator [drawn($bits:literal)] $scheme:ty) => { Ok(any::drawing::<$scheme>) };
+    (@generator [by_period($bits:literal)] $scheme:ty) => { Ok(any::drawing::<$scheme>) };
+    (@generator [named] $scheme:ty) => { Err("they are made of names") };
+    (@generator [reserved] $scheme:ty) => { Err("a store counts them") };
+    (@generator [read_only] $scheme:ty) => { Err("they are only read") };
+    (@generator [$($kind:tt)+] $scheme:ty) => { Ok(any::counting::<$scheme>) };
+    (@ranges [spread] $scheme:ty) => { Some(any::ranges_of_buckets::<$scheme>) };
+    (@ranges [spread_node] $scheme:ty) => { Some(any::ranges_of_buckets::<$scheme>) };
+    (@ranges [$($kind:tt)+] $scheme:ty) => { <any::Of<$scheme>>::RANGES };
+    (@highest [spread] $scheme:ty) => { Some(any::highest_of_buckets::<$scheme>) };
+    (@highest [spread_node] $scheme:ty) => { Some(any::highest_of_buckets::<$scheme>) };
+    (@highest [$($kind:tt)+] $scheme:ty) => { <any::Of<$scheme>>::HIGHEST };
+    (@named [named] $scheme:ty) => { Some(<$scheme as crate::scheme::FromName>::from_name) };
+    (@named [$($kind:tt)+] $scheme:ty) => { None };
 }
 
 /// Every scheme, in families.
@@ -441,6 +459,7 @@ fn foreign(unknown: Unknown<'_>) -> Option<Inspection> {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use crate::generator::Slotted;
 
     const NOW: u64 = 1_795_000_000_000; // 2026-11-18
 

@@ -76,6 +76,8 @@ macro_rules! __for_each_column {
     };
 }
 
+#[cfg(all(feature = "catalogue", feature = "std", not(loom)))]
+pub(crate) mod any;
 mod binary;
 mod guid;
 mod integer;
