@@ -117,6 +117,9 @@ fn fixed_keys_are_printed_as_before() {
         };
         snapshot(&format!("range-{engine}.txt"), &of_engine, 0);
     }
+    snapshot("scheme.txt", &["schemes", "instagram"], 0);
+    snapshot("scheme.json", &["schemes", "instagram", "--json"], 0);
+    snapshot("schemes.txt", &["schemes"], 0);
     snapshot(
         "range-spread.txt",
         &[
