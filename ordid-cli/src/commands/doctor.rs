@@ -20,6 +20,7 @@
 //! Times are of RFC 3339, in UTC. What nobody knows is `null`.
 
 mod findings;
+mod html;
 mod model;
 mod mysql;
 mod postgres;
@@ -32,7 +33,7 @@ mod shown;
 mod sql;
 mod sqlite;
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use ordid_core::clock::Timestamp;
@@ -50,6 +51,7 @@ use crate::{
     interrupt,
     output::Output,
     progress::Progress,
+    report,
 };
 
 /// Arguments of `ordid doctor`.
@@ -71,6 +73,9 @@ pub(crate) struct Arguments {
     /// Write SARIF 2.1.0, for code scanning
     #[arg(long, conflicts_with = "json")]
     sarif: bool,
+    /// Write an HTML report into this file, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -96,7 +101,13 @@ impl Arguments {
     ///
     /// The database cannot be reached, its catalog cannot be read, or it has no such table.
     pub(crate) fn run(self, output: &mut Output) -> Result<Outcome, Failure> {
+        if let Some(path) = &self.html {
+            report::Report::check_path(path)?;
+        }
         let report = interrupt::run_droppable(|| self.examine())?;
+        if let Some(path) = &self.html {
+            html::report(&self, &report).write(path)?;
+        }
         if self.sarif {
             output.json(&sarif::document(&report.findings))?;
         } else {

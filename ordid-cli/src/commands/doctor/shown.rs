@@ -14,6 +14,9 @@ use crate::{
     output::{Output, Style},
 };
 
+/// The columns of the table of keys.
+pub(crate) const HEADER: [&str; 7] = ["key", "type", "rows", "values", "oldest", "newest", "steps down"];
+
 /// The most rows of an answer that are shown.
 const ANSWER_ROWS: usize = 8;
 
@@ -100,15 +103,17 @@ struct FindingRow<'a> {
     fix: &'a str,
 }
 
+/// How many findings there are of each severity.
 #[derive(Serialize)]
-struct Counts {
+pub(crate) struct Counts {
     error: usize,
     warning: usize,
     note: usize,
 }
 
 impl Counts {
-    fn of(findings: &[Finding]) -> Self {
+    /// Counts them.
+    pub(crate) fn of(findings: &[Finding]) -> Self {
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         Self {
             error: count(Severity::Error),
@@ -263,8 +268,7 @@ fn text(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<(
         rules::grouped(arguments.sample),
         arguments.timeout.as_secs_f64()
     ))?;
-    let header = ["key", "type", "rows", "values", "oldest", "newest", "steps down"];
-    let mut table = crate::output::table(&header);
+    let mut table = crate::output::table(&HEADER);
     let mut has_keys = false;
     for shown in &report.tables {
         for key in &shown.keys {
@@ -325,7 +329,10 @@ pub(crate) fn key_cells(table: &Table, key: &KeyRow) -> [String; 7] {
     let newest = key.schemes.iter().filter_map(|scheme| scheme.newest.as_ref()).max();
     [
         format!("{}.{}", table.table, key.column),
-        key.declared.clone(),
+        match &key.collation {
+            Some(collation) => format!("{}, {collation}", key.declared),
+            None => key.declared.clone(),
+        },
         rows,
         if schemes.is_empty() { "-".to_owned() } else { schemes },
         day(oldest),

@@ -219,6 +219,9 @@ impl Sql {
                 None => self.name(&column.name),
             })
             .collect();
+        let is_without_rowid = table.storage == super::model::Storage::Clustered
+            && !table.columns.iter().any(|column| column.is_rowid);
+        let tail = if is_without_rowid { " WITHOUT ROWID" } else { tail };
         let (old, new_name) = (self.table(&table.name), self.table(&new));
         format!(
             "-- add the defaults, checks, references and indexes of the old table\n\
