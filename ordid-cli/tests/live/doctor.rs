@@ -125,8 +125,12 @@ fn wrong_tables(engine: Engine, url: &str) -> Result {
             finding["table"].as_str().is_some_and(|table| table.rsplit('.').next() == Some(case.table))
         });
         let fix = finding.and_then(|finding| finding["fix"].as_str()).unwrap_or_default();
-        // Each statement by itself: some of them refuse a transaction.
-        for statement in fix.split(";\n") {
+        // On servers each statement by itself: some of them refuse a transaction.
+        let statements: Vec<&str> = match engine {
+            Engine::Sqlite => vec![fix],
+            _ => fix.split(";\n").collect(),
+        };
+        for statement in statements {
             run(url, statement).map_err(|error| format!("{}: {statement}: {error:?}", case.table))?;
         }
         let table = examine_table(url, case.table)?;

@@ -15,6 +15,11 @@ use crate::engine::Engine;
 /// Integers below are counters: no layout with a time had reached them in its first days.
 const LOWEST_LAYOUT: i128 = 1 << 44;
 
+/// 1990: no key of an earlier time was made.
+const EARLIEST: i64 = 631_152_000_000;
+
+const DAY: i64 = 86_400_000;
+
 /// Fewer values prove nothing about a column.
 pub(crate) const FEW: usize = 8;
 
@@ -168,7 +173,7 @@ impl Profile {
                 None => profile.nulls += 1,
             }
         }
-        profile.swap = swap(values());
+        profile.swap = swap(values(), now);
         let is_counted = is_counter(values());
         let read: Vec<(usize, Vec<Inspection>)> = values()
             .enumerate()
@@ -292,26 +297,38 @@ pub(crate) fn unswapped(bytes: &[u8; 16], swap: Option<Comparison>) -> [u8; 16] 
 }
 
 /// Finds out whether 16 bytes are a permuted UUID: its version then stands elsewhere, and is the same in all.
-fn swap<'a>(values: impl Iterator<Item = &'a Value> + Clone) -> Option<Comparison> {
+fn swap<'a>(values: impl Iterator<Item = &'a Value>, now: Timestamp) -> Option<Comparison> {
     let keys: Vec<[u8; 16]> = values
         .filter_map(|value| match value {
             Value::Bytes(bytes) => <[u8; 16]>::try_from(&bytes[..]).ok(),
             _ => None,
         })
         .collect();
-    let is_version = |swap: Option<Comparison>| {
-        let mut versions = keys.iter().map(|key| {
-            let uuid = uuid::Uuid::from_bytes(unswapped(key, swap));
-            let is_rfc = uuid.get_variant() == uuid::Variant::RFC4122;
-            is_rfc.then(|| uuid.get_version_num()).filter(|version| (1..=8).contains(version))
-        });
-        let first = versions.next().flatten();
-        first.is_some() && versions.all(|version| version == first)
-    };
-    if keys.len() < FEW || is_version(None) {
+    if keys.len() < FEW {
         return None;
     }
-    [Comparison::UuidToBin, Comparison::DotNetBytes].into_iter().find(|swap| is_version(Some(*swap)))
+    let of_one_version = [None, Some(Comparison::UuidToBin), Some(Comparison::DotNetBytes)].into_iter().filter(|swap| {
+        let mut versions = keys.iter().map(|key| version(&unswapped(key, *swap)));
+        let first = versions.next().flatten();
+        first.is_some() && versions.all(|version| version == first)
+    });
+    // The bytes of a time may look like a version, as long as it does not go on: then the time behind it is odd.
+    let has_likely_times = |swap: &Option<Comparison>| {
+        keys.iter().all(|key| {
+            let read = detect(Unknown::Bytes(&unswapped(key, *swap)), now);
+            let stated = read.candidates.iter().find(|candidate| candidate.certainty == Certainty::Stated);
+            let time = stated.and_then(millis);
+            let now = i64::try_from(now.as_unix_millis()).unwrap_or(i64::MAX);
+            time.is_some_and(|time| (EARLIEST..=now.saturating_add(DAY)).contains(&time))
+        })
+    };
+    of_one_version.clone().find(has_likely_times).or_else(|| of_one_version.clone().next()).flatten()
+}
+
+fn version(bytes: &[u8; 16]) -> Option<usize> {
+    let uuid = uuid::Uuid::from_bytes(*bytes);
+    let is_rfc = uuid.get_variant() == uuid::Variant::RFC4122;
+    is_rfc.then(|| uuid.get_version_num()).filter(|version| (1..=8).contains(version))
 }
 
 /// Whether integers are those of a counter: small, or one after the other.
@@ -372,14 +389,14 @@ fn guess<'a>(
             }
         }
     }
-    const DAY: i128 = 86_400_000;
+    let day = i128::from(DAY);
     let fits = |vote: &&Votes| total >= FEW.min(2) && vote.count * 10 >= total * 9;
     let near = |vote: &&Votes| {
         let compared = i128::try_from(vote.compared).unwrap_or(i128::MAX);
-        vote.compared > 0 && vote.distance / compared < DAY
+        vote.compared > 0 && vote.distance / compared < day
     };
     let fitting: Vec<&Votes> = votes.iter().filter(fits).collect();
-    let nearest = fitting.iter().copied().filter(near).min_by_key(|vote| vote.distance / DAY);
+    let nearest = fitting.iter().copied().filter(near).min_by_key(|vote| vote.distance / day);
     // The first of equals, which is the catalogue's order. A table in use has keys of lately.
     let newest = || {
         let newest = fitting.iter().map(|vote| vote.newest / 1_000).max()?;

@@ -11,7 +11,10 @@ mod values;
 use ordid_core::{clock::Timestamp, scheme::catalogue};
 
 use super::{
-    findings::{Evidence, Finding, Rule, Severity},
+    findings::{
+        Evidence, Finding, MIXED_SPELLINGS, MIXED_STORAGE, NUMERIC_AFFINITY, PADDED_KEY, Rule,
+        Severity, TEXT_KEY_COLLATION, TRUNCATED_TEXT, TWO_SPELLINGS,
+    },
     model::{Column, Examined, Storage, Table},
     profile::Profile,
     sql::Sql,
@@ -134,9 +137,13 @@ impl<'a> Context<'a> {
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let mut findings = server::findings(self);
         for key in &self.keys {
-            findings.extend(values::findings(self, key));
-            findings.extend(texts::finding(self, key));
-            findings.extend(order::finding(self, key));
+            let mut damage = values::findings(self, key);
+            damage.extend(texts::finding(self, key));
+            // Of values that are not what they should be the order says nothing.
+            if !damage.iter().any(|finding| WITHOUT_ORDER.contains(&finding.rule)) {
+                findings.extend(order::finding(self, key));
+            }
+            findings.extend(damage);
             findings.extend(integers::findings(self, key));
             findings.extend(space::findings(self, key));
         }
@@ -147,6 +154,17 @@ impl<'a> Context<'a> {
         findings
     }
 }
+
+/// What makes the order of a column's values meaningless.
+static WITHOUT_ORDER: [&Rule; 7] = [
+    &MIXED_SPELLINGS,
+    &MIXED_STORAGE,
+    &NUMERIC_AFFINITY,
+    &PADDED_KEY,
+    &TEXT_KEY_COLLATION,
+    &TRUNCATED_TEXT,
+    &TWO_SPELLINGS,
+];
 
 /// Whether the keys of a scheme have no order at all.
 pub(crate) fn is_random(scheme: &str) -> bool {

@@ -249,8 +249,8 @@ fn is_time_limit(error: &sqlx::Error) -> bool {
     };
     let code = error.code().unwrap_or_default();
     if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
-        // Time of execution, on MySQL and MariaDB; waiting for a lock.
-        return matches!(error.number(), 3024 | 1969 | 1205);
+        // Time of execution, on MySQL (where a count says only that it was interrupted) and MariaDB; waiting for a lock.
+        return matches!(error.number(), 3024 | 1317 | 1969 | 1205);
     }
     // query_canceled and lock_not_available; SQLITE_INTERRUPT.
     matches!(&*code, "57014" | "55P03" | "9")

@@ -60,7 +60,7 @@ fn uuid(engine: Engine) -> &'static str {
 fn odd_names(url: &str) -> Result {
     let engine = engine(url);
     let (table, column, parent) = match engine {
-        Engine::Postgres | Engine::Sqlite => (r#""a ""table""; DROP TABLE x'--""#, r#""the ""k'ey""#.to_owned() + "\"", r#""par'ent\""#),
+        Engine::Postgres | Engine::Sqlite => (r#""a ""table""; DROP TABLE x'--""#, r#""the ""k'ey""#.to_owned(), r#""par'ent\""#),
         _ => ("`a \"table\"; DROP TABLE x'--`", "`the ``k'ey`".to_owned(), r"`par'ent\`"),
     };
     let tail = if engine == Engine::Sqlite { " WITHOUT ROWID" } else { "" };

@@ -20,7 +20,9 @@ const FEW_PAIRS: usize = 20;
 
 /// Returns the worst that is to be said about the order of a key. The others follow from it.
 pub(super) fn finding(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
-    if !key.is_own() || key.profile.values == 0 {
+    // Only the first column of a key orders it.
+    let leads = key.table.index_of(&key.column.name).is_some();
+    if !key.is_own() || key.profile.values == 0 || !leads {
         return None;
     }
     random(context, key)
@@ -238,12 +240,7 @@ fn mixed(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
 fn out_of_order(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let (down, pairs) = key.profile.steps_down?;
     let main = key.profile.main()?;
-    let collation = key.column.collation.as_ref();
-    let is_binary = collation.is_none_or(|collation| {
-        collation.compares == super::super::model::Compares::Bytes
-            || !key.profile.spellings.keys().any(|spelling| matches!(spelling, Spelling::MixedCase(_)))
-    });
-    if pairs < FEW_PAIRS || down * 10 <= pairs || !is_binary || main.scheme == "unknown" {
+    if pairs < FEW_PAIRS || down * 10 <= pairs || main.scheme == "unknown" {
         return None;
     }
     let insertion = key.table.insertion.as_ref().ok()?;

@@ -158,7 +158,11 @@ fn padded(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         message: format!("all sampled keys have at most {longest} bytes, and {} pads them with zeros: a key's own bytes do not find it", key.column.declared),
         query: format!("SELECT count(*) FROM {table} WHERE {}", context.sql.finds(&key.column.name, &short)),
         cost: format!("{}, {} bytes of each key are padding", key.size(), length_of - longest),
-        fix: format!("ALTER TABLE {table} MODIFY {column} BINARY({longest}) NOT NULL;"),
+        fix: format!(
+            "ALTER TABLE {table} MODIFY {column} VARBINARY({length}) NOT NULL;\n\
+             UPDATE {table} SET {column} = LEFT({column}, {longest});\n\
+             ALTER TABLE {table} MODIFY {column} BINARY({longest}) NOT NULL;"
+        ),
         ..Found::default()
     }))
 }
