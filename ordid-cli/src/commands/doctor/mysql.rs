@@ -22,11 +22,14 @@ const PAGE: u64 = 16_384;
 /// What InnoDB leaves free when keys come in order.
 const ORDERED_FILL: f64 = 15.0 / 16.0;
 
+/// The server's prepared transactions, of all programs.
+pub(crate) const XA_RECOVER: &str = "XA RECOVER";
+
 const OURS: &str =
     "TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') \
      AND (DATABASE() IS NULL OR DATABASE() IN ('mysql') OR TABLE_SCHEMA = DATABASE())";
 
-/// Reads version, settings and the transactions that ordid has prepared, which it does on PostgreSQL only.
+/// Reads version, settings and the transactions that ordid has prepared, as far as the user may see them.
 pub(crate) async fn server(session: &mut Session) -> Result<Server, Failure> {
     let version = session.catalog("SELECT VERSION()").await?;
     let isolation = match session.engine() {
@@ -49,8 +52,22 @@ pub(crate) async fn server(session: &mut Session) -> Result<Server, Failure> {
     Ok(Server {
         version: version.into_iter().flatten().flatten().next().unwrap_or_default(),
         settings: values.map(|(at, name)| ((*name).to_owned(), text(&row, at))).collect(),
-        prepared: Vec::new(),
+        prepared: match session.rows(XA_RECOVER).await? {
+            Ok(rows) => rows.iter().filter_map(|row| prepared(&text(row, 3))).collect(),
+            Err(_) => Vec::new(),
+        },
     })
+}
+
+/// Returns the id of a prepared transaction of a flush, and how many seconds ago the flush began. XA keeps no time, and
+/// the key of the flush, which is the third part of the id, does.
+fn prepared(gid: &str) -> Option<(String, i64)> {
+    let mut parts = gid.strip_prefix("ordid:")?.split(':');
+    let flush: uuid::Uuid = parts.nth(1)?.parse().ok()?;
+    let (seconds, _) = flush.get_timestamp()?.to_unix();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+    let age = i64::try_from(now.as_secs()).ok()? - i64::try_from(seconds).ok()?;
+    Some((gid.to_owned(), age))
 }
 
 /// Reads the tables, without their rows.

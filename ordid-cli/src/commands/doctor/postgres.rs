@@ -21,7 +21,8 @@ const SETTINGS: &str = "SELECT name, reset_val FROM pg_settings WHERE name IN \
     ('default_transaction_isolation', 'default_transaction_read_only', 'synchronous_commit', \
     'max_prepared_transactions', 'full_page_writes', 'fsync')";
 
-const PREPARED: &str = "SELECT gid, floor(extract(epoch FROM now() - prepared))::bigint FROM pg_prepared_xacts \
+/// The database's prepared transactions of flushes.
+pub(crate) const PREPARED: &str = "SELECT gid, floor(extract(epoch FROM now() - prepared))::bigint FROM pg_prepared_xacts \
     WHERE database = current_database() AND gid LIKE 'ordid:%' ORDER BY prepared";
 
 /// Tables that no extension owns; of partitioned ones the whole.

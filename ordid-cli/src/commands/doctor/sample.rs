@@ -76,13 +76,7 @@ pub(crate) async fn read(
 async fn choose(session: &mut Session, table: &mut Table, size: u64) -> Result<(), Failure> {
     let sql = Sql(session.engine());
     let name = sql.table(&table.name);
-    // The row's own place has to be seen behind the derived table, too.
-    let place = match &table.insertion {
-        Ok(insertion) if matches!(&*insertion.sql, "ctid" | "rowid") => format!(", {0} AS {0}", insertion.sql),
-        _ => String::new(),
-    };
-    // `*` beside another column needs the table's name on MySQL, where places are columns.
-    let all = format!("SELECT *{place} FROM {name}");
+    let all = format!("SELECT {} FROM {name}", seen(sql, table));
     let is_small = table.rows.is_none_or(|rows| rows <= size);
     if is_small && table.is_counted {
         table.sample.is_whole = true;
@@ -121,9 +115,26 @@ async fn choose(session: &mut Session, table: &mut Table, size: u64) -> Result<(
         0 => format!("the {each} lowest and the {each} highest keys"),
         between => format!("the {each} lowest keys, the {each} highest, and {between} stretches of {each} between them"),
     };
-    // A key in two stretches is one row.
+    // A row in two stretches is one.
     table.sample.source = parts.join(" UNION ");
     Ok(())
+}
+
+/// Returns the columns that evidence looks at: those of keys, and what tells the order of insertion.
+fn seen(sql: Sql, table: &Table) -> String {
+    let mut names: Vec<String> = table.sample.columns.iter().map(|name| sql.name(name)).collect();
+    let created = table.created.as_ref().map(|name| sql.name(name));
+    // The place of a row is a column behind the derived table only if it is named.
+    let place = table.insertion.as_ref().ok().map(|insertion| match &*insertion.sql {
+        "ctid" | "rowid" => format!("{0} AS {0}", insertion.sql),
+        column => column.to_owned(),
+    });
+    for name in created.into_iter().chain(place) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
 }
 
 /// Returns values that divide the keys between the lowest and the highest; none for texts.

@@ -25,7 +25,6 @@ pub(super) fn trials(server: &str, add: &mut impl FnMut(&str, fn(&str) -> Result
         let line = refused(&["doctor", url, "--table", "nowhere"], 2)?;
         demand(line.contains("no table nowhere"), || line.clone())
     });
-    add("nothing_can_be_changed", read_only);
     add("sarif_and_html_are_written", sarif_and_html);
     add("ctrl_c_ends_it", interrupted);
     match server {
@@ -36,7 +35,10 @@ pub(super) fn trials(server: &str, add: &mut impl FnMut(&str, fn(&str) -> Result
             add("settings_and_prepared_transactions_are_found", postgres_settings);
             add("an_index_is_measured_without_pgstattuple_and_with_it", measured);
         }
-        "sqlite" => {}
+        "sqlite" => {
+            add("the_file_is_not_changed", unchanged);
+            add("a_file_that_is_none_is_refused", no_database);
+        }
         _ => {}
     }
 }
@@ -110,20 +112,17 @@ fn too_long(url: &str) -> Result {
     demand(message == "the values of its keys were not seen: it took longer than 0.001 s", || message.clone())
 }
 
-fn read_only(url: &str) -> Result {
-    run(url, "CREATE TABLE small (id INTEGER NOT NULL PRIMARY KEY)")?;
-    let before = contents(url)?;
-    examine(url, &[], 0)?;
-    let after = contents(url)?;
-    demand(before == after, || "the file has changed".to_owned())
+fn unchanged(path: &str) -> Result {
+    run(path, "CREATE TABLE small (id INTEGER NOT NULL PRIMARY KEY)")?;
+    let before = std::fs::read(path)?;
+    examine(path, &[], 0)?;
+    demand(before == std::fs::read(path)?, || "the file has changed".to_owned())
 }
 
-/// The bytes of a SQLite file; nothing of a server, whose session refuses to write.
-fn contents(url: &str) -> Result<Vec<u8>> {
-    match url.contains("://") {
-        true => Ok(Vec::new()),
-        false => Ok(std::fs::read(url)?),
-    }
+fn no_database(path: &str) -> Result {
+    std::fs::write(path, "no database at all, but a text that is longer than the header of one, which has 100 bytes, and more")?;
+    let line = refused(&["doctor", path], 3)?;
+    demand(line.contains("file is not a database"), || line.clone())
 }
 
 fn sarif_and_html(url: &str) -> Result {
@@ -252,6 +251,12 @@ pub(super) fn servers(servers: &Servers, trials: &mut Vec<Trial>) {
             let report = examine(&url, &[], 1)?;
             let found = by_table(&report).remove("t").unwrap_or_default();
             demand(found == ["error truncated-text id"], || format!("{report:#}"))?;
+            // As a flush over several databases does, years ago; nobody ends it.
+            let gid = "ordid:test:017f22e279b07cc398c4dc0c0c07398f:0:1";
+            execute(&url, &format!("XA START '{gid}'; INSERT INTO cut.t VALUES ('0123456789abcdef'); XA END '{gid}'; XA PREPARE '{gid}'"))?;
+            let report = examine(&url, &[], 1)?;
+            let found = by_table(&report).remove("").unwrap_or_default();
+            demand(found.first().is_some_and(|line| line == "error prepared-orphan "), || format!("{report:#}"))?;
             Ok(Completion::Completed)
         }));
     }

@@ -1,9 +1,13 @@
 //! What concerns no single table: settings, prepared transactions, and what was not seen.
 
 use super::{
-    super::findings::{
-        AUTOCOMMIT_OFF, Evidence, Finding, NOT_DURABLE, NOT_EXAMINED, NOT_STRICT, PREPARED_LIMIT,
-        PREPARED_ORPHAN, READ_ONLY, READ_UNCOMMITTED, Rule, Severity,
+    super::{
+        findings::{
+            AUTOCOMMIT_OFF, Evidence, Finding, NOT_DURABLE, NOT_EXAMINED, NOT_STRICT,
+            PREPARED_LIMIT, PREPARED_ORPHAN, READ_ONLY, READ_UNCOMMITTED, Rule, Severity,
+        },
+        mysql::XA_RECOVER,
+        postgres::PREPARED,
     },
     Context, grouped,
 };
@@ -93,9 +97,7 @@ fn settings(context: &Context<'_>) -> Vec<Finding> {
         }
         return findings;
     }
-    if setting("default_transaction_isolation") == "read uncommitted" {
-        // PostgreSQL takes it for READ COMMITTED: nothing is wrong.
-    }
+    // READ UNCOMMITTED is READ COMMITTED here: nothing is wrong with it.
     if setting("default_transaction_read_only") == "on" {
         let query = "SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_read_only'".to_owned();
         let message = "default_transaction_read_only is on: flushes are refused".to_owned();
@@ -129,22 +131,81 @@ fn prepared(context: &Context<'_>) -> Option<Finding> {
     let (gid, seconds) = prepared.iter().max_by_key(|(_, seconds)| *seconds)?;
     let is_old = old().count() > 0;
     let count = grouped(prepared.len());
+    let (query, rollback, keeps) = match context.sql.0 {
+        Engine::Postgres => (PREPARED, "ROLLBACK PREPARED", "VACUUM keeps every row version since"),
+        _ => (XA_RECOVER, "XA ROLLBACK", "the undo log keeps every row version since"),
+    };
     let mut finding = of_server(
         &PREPARED_ORPHAN,
         format!("{count} prepared transactions of flushes wait for their end, the oldest ({gid}) for {} s", grouped(seconds)),
-        "SELECT gid, prepared FROM pg_prepared_xacts WHERE database = current_database() AND gid LIKE 'ordid:%' \
-         ORDER BY prepared"
-            .to_owned(),
-        "their rows stay locked, and VACUUM keeps every row version since",
-        "-- recover_prepared of the adapter asks the marker table what was decided, and ends them; by hand, if no marker \
-         row has committed:\nROLLBACK PREPARED "
-            .to_owned()
-            + &context.sql.text(gid)
-            + ";",
+        query.to_owned(),
+        "their rows stay locked",
+        format!(
+            "-- recover_prepared of the adapter asks the marker table what was decided, and ends them; by hand, if no \
+             marker row has committed:\n{rollback} {};",
+            context.sql.text(gid)
+        ),
     );
+    finding.cost = format!("their rows stay locked, and {keeps}");
     if !is_old {
         // A flush may be about to end it.
         finding.severity = Severity::Note;
     }
     Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use ordid_core::clock::Timestamp;
+
+    use super::super::super::model::{Examined, TableName, Unseen};
+    use super::*;
+
+    fn found(engine: Engine, settings: &[(&str, &str)], prepared: &[(&str, i64)]) -> Vec<String> {
+        let name = TableName { schema: None, name: "t".to_owned() };
+        let examined = Examined {
+            engine,
+            version: String::new(),
+            settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            prepared: prepared.iter().map(|(gid, age)| ((*gid).to_owned(), *age)).collect(),
+            tables: Vec::new(),
+            unseen: vec![Unseen { table: name, what: "the rows", why: "permission denied".to_owned(), query: String::new() }],
+        };
+        let context = Context::of(&examined, Timestamp::saturating_from_unix_millis(0));
+        findings(&context).iter().map(|finding| format!("{} {}", finding.severity.name(), finding.rule.id)).collect()
+    }
+
+    #[test]
+    fn an_old_prepared_transaction_is_an_error_and_a_young_one_is_not() {
+        let gid = "ordid:test:0:0:1";
+        let limit = [("max_prepared_transactions", "10")];
+        assert_eq!(found(Engine::Postgres, &limit, &[(gid, 61)]), ["error prepared-orphan", "warning not-examined"]);
+        assert_eq!(found(Engine::Postgres, &limit, &[(gid, 5)]), ["note prepared-orphan", "warning not-examined"]);
+        assert_eq!(
+            found(Engine::Postgres, &[("max_prepared_transactions", "1")], &[(gid, 5)]),
+            ["warning prepared-limit", "note prepared-orphan", "warning not-examined"]
+        );
+    }
+
+    #[test]
+    fn settings_of_the_servers_defaults_are_not_found() {
+        let settings: BTreeMap<&str, &str> = [
+            ("autocommit", "1"),
+            ("transaction_isolation", "REPEATABLE-READ"),
+            ("sql_mode", "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"),
+            ("innodb_flush_log_at_trx_commit", "1"),
+            ("default_transaction_isolation", "read uncommitted"),
+            ("default_transaction_read_only", "off"),
+            ("synchronous_commit", "on"),
+            ("fsync", "on"),
+            ("max_prepared_transactions", "0"),
+        ]
+        .into();
+        let settings: Vec<(&str, &str)> = settings.into_iter().collect();
+        for engine in [Engine::Postgres, Engine::Mysql, Engine::Mariadb] {
+            assert_eq!(found(engine, &settings, &[]), ["warning not-examined"]);
+        }
+    }
 }
