@@ -100,7 +100,10 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let of_type = key.column.kind.highest()?;
     let highest = counter.map_or(of_type, |counter| counter.highest.min(of_type));
     let current = counter.and_then(|counter| counter.last).max(numbers(key).max())?;
-    if has_times(key) || current <= 0 || (counter.is_none() && !key.is_primary) {
+    // Hashes end nowhere. Any integer key of SQLite may be a counter's.
+    let is_counted = (counter.is_some() && context.sql.0 != Engine::Sqlite)
+        || key.profile.main().is_some_and(|main| main.scheme == "sequence");
+    if has_times(key) || current <= 0 || !is_counted {
         return None;
     }
     let used = current as f64 / highest as f64;
