@@ -9,7 +9,7 @@ use ordid_core::{
     scheme::{Certainty, Inspection},
 };
 
-use super::model::{Compares, Column, Kind, Row, Value};
+use super::model::{Column, Compares, Kind, Row, Value};
 use crate::engine::Engine;
 
 /// Integers below are counters: no layout with a time had reached them in its first days.
@@ -122,7 +122,9 @@ impl Spelling {
             };
         }
         let is_id = (16..=64).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_~+/=".contains(&byte))
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_~+/=".contains(&byte))
             && text.bytes().any(|byte| byte.is_ascii_digit());
         match (is_id, has_upper && has_lower) {
             (false, _) => Self::Text,
@@ -189,7 +191,9 @@ impl Profile {
 
     /// Returns the scheme of nearly all values.
     pub(crate) fn main(&self) -> Option<&Share> {
-        self.schemes.first().filter(|share| share.count * 10 >= self.values * 9)
+        self.schemes
+            .first()
+            .filter(|share| share.count * 10 >= self.values * 9)
     }
 
     /// Returns how many values are of the scheme.
@@ -205,46 +209,81 @@ impl Profile {
 
     /// Whether nearly all values are UUIDs as text. 32 hex digits that are of no version are a hash.
     pub(crate) fn is_uuid_text(&self) -> bool {
-        let texts = self.spellings.iter().filter(|(spelling, _)| match spelling {
-            Spelling::Hex | Spelling::HexUpper => self.is_known(),
-            spelling => spelling.is_uuid_text(),
-        });
+        let texts = self
+            .spellings
+            .iter()
+            .filter(|(spelling, _)| match spelling {
+                Spelling::Hex | Spelling::HexUpper => self.is_known(),
+                spelling => spelling.is_uuid_text(),
+            });
         let count: usize = texts.map(|(_, count)| count).sum();
         self.values > 0 && count * 10 >= self.values * 9
     }
 
     /// Returns the length of ids with letters of both cases, if nearly all values are such ids. Names differ in length.
     pub(crate) fn mixed_case_length(&self) -> Option<usize> {
-        self.spellings.iter().find_map(|(spelling, count)| match spelling {
-            Spelling::MixedCase(length) if count * 10 >= self.values * 9 => Some(*length),
-            _ => None,
-        })
+        self.spellings
+            .iter()
+            .find_map(|(spelling, count)| match spelling {
+                Spelling::MixedCase(length) if count * 10 >= self.values * 9 => Some(*length),
+                _ => None,
+            })
     }
 
     /// Whether the values look like keys that programs make.
     pub(crate) fn is_of_keys(&self) -> bool {
-        self.values == 0 || self.is_known() || self.is_uuid_text() || self.mixed_case_length().is_some()
+        self.values == 0
+            || self.is_known()
+            || self.is_uuid_text()
+            || self.mixed_case_length().is_some()
     }
 
-    fn assign(&mut self, read: &[(usize, Vec<Inspection>)], created: &[Option<i64>], is_counted: bool) {
+    fn assign(
+        &mut self,
+        read: &[(usize, Vec<Inspection>)],
+        created: &[Option<i64>],
+        is_counted: bool,
+    ) {
         let stated = |candidates: &[Inspection]| {
-            candidates.iter().find(|candidate| candidate.certainty == Certainty::Stated).copied()
+            candidates
+                .iter()
+                .find(|candidate| candidate.certainty == Certainty::Stated)
+                .copied()
         };
         let is_random = |candidates: &[Inspection]| {
             stated(candidates).is_some_and(|stated| stated.scheme == "uuid_v4")
         };
-        let random: Vec<_> = read.iter().filter(|(_, candidates)| is_random(candidates)).collect();
+        let random: Vec<_> = read
+            .iter()
+            .filter(|(_, candidates)| is_random(candidates))
+            .collect();
         // COMBs are of version 4, and only the times in many of them show it.
-        let comb = guess(random.iter().map(|(row, candidates)| (*row, &candidates[..])), created, |candidate| {
-            candidate.certainty == Certainty::Likely && candidate.moment.is_some()
+        let comb = guess(
+            random
+                .iter()
+                .map(|(row, candidates)| (*row, &candidates[..])),
+            created,
+            |candidate| candidate.certainty == Certainty::Likely && candidate.moment.is_some(),
+        );
+        let open = read
+            .iter()
+            .filter(|(_, candidates)| stated(candidates).is_none());
+        let open: Vec<_> = open
+            .map(|(row, candidates)| (*row, &candidates[..]))
+            .collect();
+        let guessed = guess(open.iter().copied(), created, |candidate| {
+            candidate.certainty == Certainty::Likely
         });
-        let open = read.iter().filter(|(_, candidates)| stated(candidates).is_none());
-        let open: Vec<_> = open.map(|(row, candidates)| (*row, &candidates[..])).collect();
-        let guessed = guess(open.iter().copied(), created, |candidate| candidate.certainty == Certainty::Likely);
-        self.also = guessed.as_ref().map(|guess| guess.also.clone()).unwrap_or_default();
+        self.also = guessed
+            .as_ref()
+            .map(|guess| guess.also.clone())
+            .unwrap_or_default();
         for (row, candidates) in read {
             let by_name = |name: Option<&'static str>| {
-                candidates.iter().find(|candidate| Some(candidate.scheme) == name).copied()
+                candidates
+                    .iter()
+                    .find(|candidate| Some(candidate.scheme) == name)
+                    .copied()
             };
             let chosen = match stated(candidates) {
                 Some(stated) if stated.scheme == "uuid_v4" => {
@@ -263,10 +302,20 @@ impl Profile {
             });
         }
         // Hashes and names look like keys now and then.
-        let unknown = self.parts.iter().filter(|part| part.scheme == "unknown").count();
+        let unknown = self
+            .parts
+            .iter()
+            .filter(|part| part.scheme == "unknown")
+            .count();
         if unknown * 2 > self.parts.len() {
             for part in &mut self.parts {
-                *part = Part { row: part.row, scheme: "unknown", millis: None, node: None, counter: None };
+                *part = Part {
+                    row: part.row,
+                    scheme: "unknown",
+                    millis: None,
+                    node: None,
+                    counter: None,
+                };
             }
         }
         let mut shares: BTreeMap<&'static str, Share> = BTreeMap::new();
@@ -284,7 +333,8 @@ impl Profile {
             };
         }
         self.schemes = shares.into_values().collect();
-        self.schemes.sort_by_key(|share| std::cmp::Reverse(share.count));
+        self.schemes
+            .sort_by_key(|share| std::cmp::Reverse(share.count));
     }
 }
 
@@ -293,7 +343,12 @@ fn millis(inspection: &Inspection) -> Option<i64> {
     i64::try_from(moment.unix_nanos.div_euclid(1_000_000)).ok()
 }
 
-fn candidates(value: &Value, swap: Option<Comparison>, integers: Integers, now: Timestamp) -> Vec<Inspection> {
+fn candidates(
+    value: &Value,
+    swap: Option<Comparison>,
+    integers: Integers,
+    now: Timestamp,
+) -> Vec<Inspection> {
     let of_bytes = |bytes: &[u8]| detect(Unknown::Bytes(bytes), now).candidates;
     match value {
         Value::Uuid(bytes) => of_bytes(bytes),
@@ -307,11 +362,13 @@ fn candidates(value: &Value, swap: Option<Comparison>, integers: Integers, now: 
             Err(_) if text.bytes().all(|byte| byte.is_ascii_digit()) => Vec::new(),
             Err(_) => detect(Unknown::Text(text), now).candidates,
         },
-        Value::Integer(number) if integers == Integers::LaidOut => match (i64::try_from(*number), u64::try_from(*number)) {
-            (Ok(number), _) => of_bytes(&number.to_be_bytes()),
-            (_, Ok(number)) => of_bytes(&number.to_be_bytes()),
-            _ => Vec::new(),
-        },
+        Value::Integer(number) if integers == Integers::LaidOut => {
+            match (i64::try_from(*number), u64::try_from(*number)) {
+                (Ok(number), _) => of_bytes(&number.to_be_bytes()),
+                (_, Ok(number)) => of_bytes(&number.to_be_bytes()),
+                _ => Vec::new(),
+            }
+        }
         Value::Integer(_) | Value::Real(_) | Value::Null => Vec::new(),
     }
 }
@@ -336,7 +393,13 @@ fn swap<'a>(values: impl Iterator<Item = &'a Value>, now: Timestamp) -> Option<C
     if keys.len() < FEW {
         return None;
     }
-    let of_one_version = [None, Some(Comparison::UuidToBin), Some(Comparison::DotNetBytes)].into_iter().filter(|swap| {
+    let of_one_version = [
+        None,
+        Some(Comparison::UuidToBin),
+        Some(Comparison::DotNetBytes),
+    ]
+    .into_iter()
+    .filter(|swap| {
         let mut versions = keys.iter().map(|key| version(&unswapped(key, *swap)));
         let first = versions.next().flatten();
         first.is_some() && versions.all(|version| version == first)
@@ -345,19 +408,28 @@ fn swap<'a>(values: impl Iterator<Item = &'a Value>, now: Timestamp) -> Option<C
     let has_likely_times = |swap: &Option<Comparison>| {
         keys.iter().all(|key| {
             let read = detect(Unknown::Bytes(&unswapped(key, *swap)), now);
-            let stated = read.candidates.iter().find(|candidate| candidate.certainty == Certainty::Stated);
+            let stated = read
+                .candidates
+                .iter()
+                .find(|candidate| candidate.certainty == Certainty::Stated);
             let time = stated.and_then(millis);
             let now = i64::try_from(now.as_unix_millis()).unwrap_or(i64::MAX);
             time.is_some_and(|time| (EARLIEST..=now.saturating_add(DAY)).contains(&time))
         })
     };
-    of_one_version.clone().find(has_likely_times).or_else(|| of_one_version.clone().next()).flatten()
+    of_one_version
+        .clone()
+        .find(has_likely_times)
+        .or_else(|| of_one_version.clone().next())
+        .flatten()
 }
 
 fn version(bytes: &[u8; 16]) -> Option<usize> {
     let uuid = uuid::Uuid::from_bytes(*bytes);
     let is_rfc = uuid.get_variant() == uuid::Variant::RFC4122;
-    is_rfc.then(|| uuid.get_version_num()).filter(|version| (1..=8).contains(version))
+    is_rfc
+        .then(|| uuid.get_version_num())
+        .filter(|version| (1..=8).contains(version))
 }
 
 /// What integers are.
@@ -418,7 +490,9 @@ fn guess<'a>(
     let mut votes: Vec<Votes> = Vec::new();
     for (row, candidates) in values {
         for candidate in candidates.iter().filter(|candidate| counts(candidate)) {
-            let position = votes.iter().position(|vote| vote.scheme == candidate.scheme);
+            let position = votes
+                .iter()
+                .position(|vote| vote.scheme == candidate.scheme);
             let position = position.unwrap_or_else(|| {
                 votes.push(Votes {
                     scheme: candidate.scheme,
@@ -447,16 +521,27 @@ fn guess<'a>(
         vote.compared > 0 && vote.distance / compared < day
     };
     let fitting: Vec<&Votes> = votes.iter().filter(fits).collect();
-    let nearest = fitting.iter().copied().filter(near).min_by_key(|vote| vote.distance / day);
+    let nearest = fitting
+        .iter()
+        .copied()
+        .filter(near)
+        .min_by_key(|vote| vote.distance / day);
     // The first of equals, which is the catalogue's order. A table in use has keys of lately.
     let newest = || {
         let newest = fitting.iter().map(|vote| vote.newest / 1_000).max()?;
-        fitting.iter().copied().find(|vote| vote.newest / 1_000 == newest)
+        fitting
+            .iter()
+            .copied()
+            .find(|vote| vote.newest / 1_000 == newest)
     };
     let chosen = nearest.or_else(newest)?;
     Some(Guess {
         scheme: chosen.scheme,
-        also: fitting.iter().map(|vote| vote.scheme).filter(|scheme| *scheme != chosen.scheme).collect(),
+        also: fitting
+            .iter()
+            .map(|vote| vote.scheme)
+            .filter(|scheme| *scheme != chosen.scheme)
+            .collect(),
     })
 }
 
@@ -497,7 +582,10 @@ fn steps_down(engine: Engine, column: &Column, rows: &[Row], at: usize) -> Optio
         return None;
     }
     placed.sort();
-    let down = placed.windows(2).filter(|pair| pair[1].1 < pair[0].1).count();
+    let down = placed
+        .windows(2)
+        .filter(|pair| pair[1].1 < pair[0].1)
+        .count();
     Some((down, placed.len() - 1))
 }
 
@@ -523,14 +611,24 @@ mod tests {
         let rows: Vec<Row> = values
             .into_iter()
             .enumerate()
-            .map(|(place, value)| Row { values: vec![value], place: i128::try_from(place).ok(), created: None })
+            .map(|(place, value)| Row {
+                values: vec![value],
+                place: i128::try_from(place).ok(),
+                created: None,
+            })
             .collect();
         let now = Timestamp::saturating_from_unix_millis(NOW);
         Profile::of(Engine::Postgres, &column(kind), &rows, 0, now)
     }
 
     fn integers_of(numbers: impl IntoIterator<Item = i128>) -> Profile {
-        profile(Kind::Integer { bits: 64, is_signed: true }, numbers.into_iter().map(Value::Integer).collect())
+        profile(
+            Kind::Integer {
+                bits: 64,
+                is_signed: true,
+            },
+            numbers.into_iter().map(Value::Integer).collect(),
+        )
     }
 
     fn scheme(profile: &Profile) -> &'static str {
@@ -548,8 +646,14 @@ mod tests {
         assert_eq!(scheme(&integers_of((1 << 60)..(1 << 60) + 100)), "sequence");
         assert_eq!(scheme(&integers_of(snowflakes())), "snowflake");
         let step = i128::from(i64::MAX) / 100;
-        assert_eq!(scheme(&integers_of((0..100).map(|row| row * step))), "unknown");
-        assert_eq!(scheme(&integers_of((-50..50).map(|row| row * 2 * step))), "unknown");
+        assert_eq!(
+            scheme(&integers_of((0..100).map(|row| row * step))),
+            "unknown"
+        );
+        assert_eq!(
+            scheme(&integers_of((-50..50).map(|row| row * 2 * step))),
+            "unknown"
+        );
     }
 
     #[test]
@@ -557,19 +661,29 @@ mod tests {
         // What snowflake reads as 2026, Baidu's layout reads as 2018.
         let numbers: Vec<i128> = snowflakes().collect();
         let rows = |created| -> Vec<Row> {
-            let row = |number: &i128| Row { values: vec![Value::Integer(*number)], place: None, created: Some(created) };
+            let row = |number: &i128| Row {
+                values: vec![Value::Integer(*number)],
+                place: None,
+                created: Some(created),
+            };
             numbers.iter().map(row).collect()
         };
         let read = |created| {
             let now = Timestamp::saturating_from_unix_millis(NOW);
-            let column = column(Kind::Integer { bits: 64, is_signed: true });
+            let column = column(Kind::Integer {
+                bits: 64,
+                is_signed: true,
+            });
             Profile::of(Engine::Postgres, &column, &rows(created), 0, now)
         };
         let recent = read(1_790_000_000_000);
         assert_eq!(scheme(&recent), "snowflake");
         assert!(recent.also.contains(&"baidu_uid"));
         let seconds = i64::try_from(numbers[0] >> 35).unwrap();
-        assert_eq!(scheme(&read(1_463_673_600_000 + seconds * 1_000)), "baidu_uid");
+        assert_eq!(
+            scheme(&read(1_463_673_600_000 + seconds * 1_000)),
+            "baidu_uid"
+        );
     }
 
     #[test]
@@ -577,7 +691,13 @@ mod tests {
         // Bits that mix well, so that any version and variant is among them.
         let hash = |row: u128| (row + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         let hashes = (0..200).map(|row| Value::Text(format!("{:032x}", hash(row))));
-        let found = profile(Kind::Text { length: None, is_padded: false }, hashes.collect());
+        let found = profile(
+            Kind::Text {
+                length: None,
+                is_padded: false,
+            },
+            hashes.collect(),
+        );
         assert_eq!(scheme(&found), "unknown");
         assert!(!found.is_uuid_text() && !found.is_of_keys());
     }
@@ -587,9 +707,16 @@ mod tests {
         let rows: Vec<Row> = [3, 2, 1, 9]
             .iter()
             .zip([0, 0, 0, 1])
-            .map(|(number, place)| Row { values: vec![Value::Integer(*number)], place: Some(place), created: None })
+            .map(|(number, place)| Row {
+                values: vec![Value::Integer(*number)],
+                place: Some(place),
+                created: None,
+            })
             .collect();
-        let column = column(Kind::Integer { bits: 64, is_signed: true });
+        let column = column(Kind::Integer {
+            bits: 64,
+            is_signed: true,
+        });
         assert_eq!(steps_down(Engine::Mysql, &column, &rows, 0), Some((0, 3)));
     }
 
@@ -597,10 +724,16 @@ mod tests {
     fn spellings_are_told_apart() {
         for (text, expected) in [
             ("017f22e2-79b0-7cc3-98c4-dc0c0c07398f", Spelling::Hyphenated),
-            ("017F22E2-79B0-7CC3-98C4-DC0C0C07398F", Spelling::HyphenatedUpper),
+            (
+                "017F22E2-79B0-7CC3-98C4-DC0C0C07398F",
+                Spelling::HyphenatedUpper,
+            ),
             ("017f22e2-79B0-7cc3-98c4-dc0c0c07398f", Spelling::OtherUuid),
             ("017f22e279b07cc398c4dc0c0c07398f", Spelling::Hex),
-            ("{017f22e2-79b0-7cc3-98c4-dc0c0c07398f}", Spelling::OtherUuid),
+            (
+                "{017f22e2-79b0-7cc3-98c4-dc0c0c07398f}",
+                Spelling::OtherUuid,
+            ),
             ("01ARYZ6S41TSV4RRFFQ69G5FAV", Spelling::OneCase(26)),
             ("0NQ_LnK8m~Cv5uYuAOTzUG", Spelling::MixedCase(22)),
             ("de", Spelling::Text),
