@@ -11,6 +11,7 @@ mod database;
 mod engine;
 mod failure;
 mod interrupt;
+mod machine;
 mod output;
 mod progress;
 mod report;
