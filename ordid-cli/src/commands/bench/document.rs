@@ -183,6 +183,15 @@ impl Document {
         })
     }
 
+    /// Says why the fill of pages is unknown.
+    pub(super) fn fill_note(&self) -> Option<&'static str> {
+        let is_unknown = self.keys.iter().all(|it| it.page_fill_percent.is_none());
+        (is_unknown && self.engine == Engine::Postgres).then_some(
+            "How full the pages are is not known: PostgreSQL tells it where the extension pgstattuple is installed, to those \
+             who have the role pg_stat_scan_tables.",
+        )
+    }
+
     /// Returns a round number of rows that make a table of four times the cache.
     fn rows_beyond(&self, cache: f64, largest: f64) -> String {
         let wanted = 4.0 * cache / largest.max(1.0) * f64::from(self.rows);
@@ -215,6 +224,9 @@ impl Document {
         output.line("")?;
         if let Some(note) = self.cache_note() {
             output.line(&note)?;
+        }
+        if let Some(note) = self.fill_note() {
+            output.line(note)?;
         }
         output.line(&format!(
             "{} a statement and transaction; medians of {}, with the least and the greatest; written: bytes of the {}.",

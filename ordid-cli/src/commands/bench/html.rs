@@ -41,7 +41,7 @@ fn lead(document: &Document) -> String {
     let mut lead = format!("{} loads fastest.", first.key);
     if first.key != last.key {
         lead = format!(
-            "{} loads fastest, and {} slowest, {:.1} times as slowly.",
+            "{} loads fastest; {} takes {:.1} times as long.",
             first.key,
             last.key,
             rate(first) / rate(last).max(1e-9)
@@ -169,11 +169,13 @@ fn size(document: &Document) -> Section {
         "bytes a row",
         "page fill %",
     ];
+    let rule = "Keys that rise fill their pages; keys that are anywhere split them, and leave them partly empty.";
+    let paragraphs = std::iter::once(rule)
+        .chain(document.fill_note())
+        .map(str::to_owned);
     Section {
         heading: "Size".to_owned(),
-        paragraphs: vec![
-            "Keys that rise fill their pages; keys that are anywhere split them, and leave them partly empty.".to_owned(),
-        ],
+        paragraphs: paragraphs.collect(),
         pictures,
         tables: vec![table("Sizes after the load", (header, rows.collect()))],
         code: Vec::new(),
