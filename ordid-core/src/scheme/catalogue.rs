@@ -110,7 +110,8 @@ fn nameless<S: Layout<Raw = Uuid>>() -> Result<Uuid, Error> {
 
 fn read<S: Layout>(unknown: Unknown<'_>) -> Option<Inspection> {
     let raw = match unknown {
-        Unknown::Text(text) => S::parse_text(None, text).ok()?,
+        // Without the reason why not, which would cost more than all the rest.
+        Unknown::Text(text) => S::read_text(None, text)?,
         Unknown::Bytes(found) => {
             let mut bytes = <S::Raw as crate::key::RawKey>::Bytes::default();
             if bytes.as_ref().len() != found.len() {
