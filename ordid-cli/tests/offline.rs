@@ -144,6 +144,7 @@ fn the_help_of_each_command_is_as_before() {
         "convert",
         "range",
         "verify",
+        "bench",
         "schemes",
         "completions",
         "man",

@@ -139,6 +139,13 @@ impl Arguments {
                 format!("a private file in {}", folder.display()),
             ));
         }
+        if session.engine() == Engine::Sqlite {
+            let tables = match session::is_long_for_sqlite(self.width) {
+                true => "with row ids and an index of the key, as rows are long",
+                false => "WITHOUT ROWID, as rows are short",
+            };
+            facts.push(("tables".to_owned(), tables.to_owned()));
+        }
         facts.extend(figures::settings(&mut session).await?);
         facts.extend(crate::machine::facts());
         facts.push((

@@ -96,18 +96,23 @@ async fn of_postgres(session: &mut Session, table: &str) -> Result<Figures, sqlx
 }
 
 async fn of_sqlite(session: &mut Session, table: &str) -> Result<Figures, sqlx::Error> {
-    let number = |what: &str, which: &str| {
-        format!("SELECT CAST({what} AS REAL) FROM dbstat WHERE name = '{table}'{which}")
+    let number = |what: &str, name: &str, which: &str| {
+        format!("SELECT CAST({what} AS REAL) FROM dbstat WHERE name = '{name}'{which}")
     };
-    let bytes = session.number(&number("sum(pgsize)", "")).await?;
-    let leaves = " AND pagetype = 'leaf'";
-    let fill = session
-        .number(&number("100 - 100.0 * sum(unused) / sum(pgsize)", leaves))
-        .await?;
+    let bytes = session.number(&number("sum(pgsize)", table, "")).await?;
+    // A table with row ids has an index of the key.
+    let index = format!("sqlite_autoindex_{table}_1");
+    let index_bytes = session.number(&number("sum(pgsize)", &index, "")).await?;
+    let of_key = if index_bytes > 0.0 { &index } else { table };
+    let fill = number(
+        "100 - 100.0 * sum(unused) / sum(pgsize)",
+        of_key,
+        " AND pagetype = 'leaf'",
+    );
     Ok(Figures {
-        bytes,
-        index_bytes: None,
-        page_fill: Some(fill),
+        bytes: bytes + index_bytes,
+        index_bytes: (index_bytes > 0.0).then_some(index_bytes),
+        page_fill: Some(session.number(&fill).await?),
         written: None,
     })
 }

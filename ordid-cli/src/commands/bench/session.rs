@@ -79,6 +79,12 @@ macro_rules! bound {
     };
 }
 
+/// Whether SQLite advises against `WITHOUT ROWID` (https://sqlite.org/withoutrowid.html): rows longer than a twentieth of
+/// a page. From a quarter on, each row has pages of its own.
+pub(super) const fn is_long_for_sqlite(width: u32) -> bool {
+    width > 4096 / 20
+}
+
 fn bind_unsigned<'q>(
     query: Query<'q, MySql, MySqlArguments>,
     key: u64,
@@ -181,8 +187,10 @@ impl Session {
         };
         let options = match engine {
             Engine::Postgres => "",
-            // A key that is not the row's number is the table's own tree.
-            Engine::Sqlite if key.sql_type.starts_with("INTEGER") => "",
+            // A key that is not the row's number is the table's own tree, where rows are short.
+            Engine::Sqlite if key.sql_type.starts_with("INTEGER") || is_long_for_sqlite(width) => {
+                ""
+            }
             Engine::Sqlite => " WITHOUT ROWID",
             _ => " ENGINE = InnoDB",
         };
