@@ -12,7 +12,7 @@
 //! `spans_per_second`). Each of `forms` has `form`, `sort_ns` and `compare_ns`. A measurement is an object of `median`,
 //! `min` and `max` over the rounds; what the engine does not tell is `null`.
 
-use std::{io::IsTerminal as _, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -227,7 +227,7 @@ impl Arguments {
 /// Returns which key has its turn: each round starts with another one, and every second one runs backwards, so that no
 /// key always follows the same one.
 fn place(round: usize, turn: usize, keys: usize) -> usize {
-    let place = (turn + round) % keys;
+    let place = (turn + round / 2) % keys;
     match round % 2 {
         0 => place,
         _ => keys - 1 - place,

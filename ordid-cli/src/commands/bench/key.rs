@@ -129,8 +129,15 @@ impl Key {
             sql_type: column.sql_type.to_owned(),
             made: Some((scheme, *column)),
         };
-        // So that a scheme that only a store makes is refused before anything is begun.
-        key.source().map(|_| key)
+        // A scheme that only a store makes, or whose time is over, is refused before anything is begun.
+        match key.source()?.next() {
+            Ok(_) => Ok(key),
+            Err(Failure::CouldNot(message)) => Err(Failure::wrong(format_args!(
+                "keys of {} cannot be made for the time of the bench, 2026: {message}",
+                scheme.name
+            ))),
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Returns the name of its table.

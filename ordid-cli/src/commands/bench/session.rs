@@ -24,23 +24,21 @@ pub(super) enum Session {
 macro_rules! on {
     ($session:expr, $connection:ident => $body:expr) => {
         match $session {
-            $crate::commands::bench::session::Session::Postgres(pooled) => {
+            Session::Postgres(pooled) => {
                 let $connection = &mut **pooled;
                 $body
             }
-            $crate::commands::bench::session::Session::MySql(pooled, _) => {
+            Session::MySql(pooled, _) => {
                 let $connection = &mut **pooled;
                 $body
             }
-            $crate::commands::bench::session::Session::Sqlite(pooled) => {
+            Session::Sqlite(pooled) => {
                 let $connection = &mut **pooled;
                 $body
             }
         }
     };
 }
-
-pub(super) use on;
 
 /// Binds the key of a row.
 macro_rules! bind {
