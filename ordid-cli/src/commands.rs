@@ -9,6 +9,7 @@ use crate::{
 
 mod bench;
 mod convert;
+mod doctor;
 mod inspect;
 mod new;
 mod range;
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Verify(verify::Arguments),
     /// Measure what keys cost: load tables of each kind of key, and read from them
     Bench(bench::Arguments),
+    /// Examine the keys of a live database, and say what is wrong with them; nothing is changed
+    Doctor(doctor::Arguments),
     /// List every scheme: what orders its keys, and what breaks that order
     Schemes(schemes::Arguments),
     /// Print a completion script for a shell
@@ -53,6 +56,7 @@ impl Command {
             Self::Range(arguments) => arguments.run(output),
             Self::Verify(arguments) => arguments.run(output),
             Self::Bench(arguments) => arguments.run(output),
+            Self::Doctor(arguments) => arguments.run(output),
             Self::Schemes(arguments) => arguments.run(output),
             Self::Completions(arguments) => arguments.run(output),
             Self::Man(arguments) => arguments.run(output),

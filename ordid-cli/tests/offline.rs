@@ -145,6 +145,7 @@ fn the_help_of_each_command_is_as_before() {
         "range",
         "verify",
         "bench",
+        "doctor",
         "schemes",
         "completions",
         "man",
