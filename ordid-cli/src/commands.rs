@@ -8,12 +8,15 @@ use crate::{
 };
 
 mod schemes;
+mod sql;
 
 /// A command.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// List every scheme: what orders its keys, and what breaks that order
     Schemes(schemes::Arguments),
+    /// Print SQL functions: the time of a key, the lowest and the highest key of a time
+    Sql(sql::Arguments),
 }
 
 impl Command {
@@ -25,6 +28,7 @@ impl Command {
     pub(crate) fn run(self, output: &mut Output) -> Result<Outcome, Failure> {
         match self {
             Self::Schemes(arguments) => arguments.run(output),
+            Self::Sql(arguments) => arguments.run(output),
         }
     }
 }
