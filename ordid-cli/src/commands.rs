@@ -7,16 +7,36 @@ use crate::{
     output::Output,
 };
 
+mod convert;
+mod inspect;
+mod new;
+mod range;
 mod schemes;
+mod shell;
 mod sql;
+mod verify;
 
 /// A command.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Make keys
+    New(new::Arguments),
+    /// Say which schemes a key may be of, what it tells, and what each engine stores
+    Inspect(inspect::Arguments),
+    /// Write a key in another form
+    Convert(convert::Arguments),
+    /// Give the lowest and the highest key of some time, and the condition of a query
+    Range(range::Arguments),
+    /// Check that keys rise by an engine's rule and that none comes twice
+    Verify(verify::Arguments),
     /// List every scheme: what orders its keys, and what breaks that order
     Schemes(schemes::Arguments),
     /// Print SQL functions: the time of a key, the lowest and the highest key of a time
     Sql(sql::Arguments),
+    /// Print a completion script for a shell
+    Completions(shell::Completions),
+    /// Write the manual's pages
+    Man(shell::Man),
 }
 
 impl Command {
@@ -27,8 +47,15 @@ impl Command {
     /// Why it could not do its work.
     pub(crate) fn run(self, output: &mut Output) -> Result<Outcome, Failure> {
         match self {
+            Self::New(arguments) => arguments.run(output),
+            Self::Inspect(arguments) => arguments.run(output),
+            Self::Convert(arguments) => arguments.run(output),
+            Self::Range(arguments) => arguments.run(output),
+            Self::Verify(arguments) => arguments.run(output),
             Self::Schemes(arguments) => arguments.run(output),
             Self::Sql(arguments) => arguments.run(output),
+            Self::Completions(arguments) => arguments.run(output),
+            Self::Man(arguments) => arguments.run(output),
         }
     }
 }

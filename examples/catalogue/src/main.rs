@@ -111,7 +111,7 @@ fn parts(inspection: &Inspection) -> String {
 }
 
 /// A fresh key and what it says, or why there is none.
-fn fresh(entry: &Entry) -> (String, String) {
+fn fresh(entry: &'static Entry) -> (String, String) {
     match entry.make() {
         None => ("(only read)".to_owned(), String::new()),
         Some(Err(error)) => ("(none)".to_owned(), error.to_string()),

@@ -4,9 +4,9 @@
 //! [`__for_each_scheme`](crate::__for_each_scheme) is the list, with one line for each scheme. What it
 //! says beyond the scheme's own constants is for people who choose.
 
-#[cfg(all(feature = "std", not(loom)))]
-use alloc::string::ToString as _;
 use alloc::{string::String, vec::Vec};
+#[cfg(all(feature = "std", not(loom)))]
+use alloc::{string::ToString as _, sync::Arc};
 use core::fmt;
 
 use uuid::{Uuid, Variant};
@@ -17,8 +17,6 @@ use crate::{
     clock::SystemClock,
     entropy::{Entropy as _, ThreadEntropy},
     error::Error,
-    generator::{Generator, OrderedGenerator, Policy, Slotted},
-    key::{Generated, StaticScheme},
 };
 use crate::{clock::Timestamp, key::RawKey as _, layout::Orders};
 
@@ -52,9 +50,12 @@ pub struct Entry {
     pub orders: Option<Orders>,
     /// How many bits of the next key somebody does not know who has seen a key.
     pub unknown_bits: u32,
+    /// A key of a scheme without generator.
     #[cfg(all(feature = "std", not(loom)))]
-    make: Option<fn() -> Result<Specimen, Error>>,
+    example: Option<fn() -> Result<any::Raw, Error>>,
     read: fn(Unknown<'_>) -> Option<Inspection>,
+    /// Whether its canonical text is that of a UUID, the only one that JSON Schema has a format for.
+    is_hyphenated: bool,
     #[cfg(all(feature = "std", not(loom)))]
     scheme: &'static dyn any::AnyScheme,
     /// Or else who makes the keys.
@@ -88,48 +89,31 @@ impl Entry {
     /// # Errors
     ///
     /// As [`Generator::try_generate`]: the layout may have no time left.
-    pub fn make(&self) -> Option<Result<Specimen, Error>> {
-        self.make.map(|make| make())
+    pub fn make(&'static self) -> Option<Result<Specimen, Error>> {
+        let key = match (self.generator, self.example) {
+            (Ok(make), _) => make(None, Arc::new(SystemClock))
+                .or_else(|_| make(Some(1), Arc::new(SystemClock)))
+                .and_then(|make| make(None)),
+            (Err(_), Some(example)) => example(),
+            (Err(_), None) => return None,
+        };
+        Some(key.map(|raw| self.of(raw)).map(|key| Specimen {
+            text: key.to_string(),
+            inspection: key.inspect(),
+        }))
     }
-}
-
-#[cfg(all(feature = "std", not(loom)))]
-fn specimen<S: Layout>(key: Generated<S>) -> Specimen {
-    let raw = key.into_raw();
-    Specimen {
-        text: key.to_string(),
-        inspection: S::inspect(&raw).ok(),
-    }
-}
-
-#[cfg(all(feature = "std", not(loom)))]
-fn fresh<S: Slotted + Layout>(node: S::Node) -> Result<Specimen, Error> {
-    let generator =
-        OrderedGenerator::<S, _, _>::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
-    generator.try_generate().map(specimen)
-}
-
-#[cfg(all(feature = "std", not(loom)))]
-fn drawn<S: StaticScheme + Layout>() -> Result<Specimen, Error> {
-    Ok(specimen(S::generate()))
 }
 
 /// A key of no known name: a hash looks like random bits.
 #[cfg(all(feature = "std", not(loom)))]
-fn nameless<S: Layout<Raw = Uuid>>() -> Result<Specimen, Error> {
-    let bits = Uuid::from_u128(ThreadEntropy.next_u128()?);
-    Ok(specimen(Generated::<S>::new(S::coerce(bits))))
-}
-
-/// The number 1, of a count that nobody keeps.
-#[cfg(all(feature = "std", not(loom)))]
-fn first<S: Layout<Raw = i64>>() -> Result<Specimen, Error> {
-    Ok(specimen(Generated::<S>::new(1)))
+fn nameless<S: Layout<Raw = Uuid>>() -> Result<Uuid, Error> {
+    Ok(S::coerce(Uuid::from_u128(ThreadEntropy.next_u128()?)))
 }
 
 fn read<S: Layout>(unknown: Unknown<'_>) -> Option<Inspection> {
     let raw = match unknown {
-        Unknown::Text(text) => S::parse_text(None, text).ok()?,
+        // Without the reason why not, which would cost more than all the rest.
+        Unknown::Text(text) => S::read_text(None, text)?,
         Unknown::Bytes(found) => {
             let mut bytes = <S::Raw as crate::key::RawKey>::Bytes::default();
             if bytes.as_ref().len() != found.len() {
@@ -299,8 +283,12 @@ macro_rules! entries {
             orders: entries!(@orders $raw $scheme),
             unknown_bits: entries!(@unknown [$($kind)+] $scheme),
             #[cfg(all(feature = "std", not(loom)))]
-            make: entries!(@make [$($kind)+] $scheme),
+            example: entries!(@example [$($kind)+] $scheme),
             read: read::<$scheme>,
+            is_hyphenated: matches!(
+                <$scheme as crate::key::Scheme>::TEXT,
+                crate::key::TextForm::Format(_)
+            ),
             #[cfg(all(feature = "std", not(loom)))]
             scheme: &any::Of::<$scheme>(core::marker::PhantomData),
             #[cfg(all(feature = "std", not(loom)))]
@@ -325,21 +313,10 @@ macro_rules! entries {
     (@unknown [$($kind:tt)+] $scheme:ty) => {
         <$scheme as crate::generator::Slotted>::RANDOM_BITS
     };
-    (@make [counted] $scheme:ty) => { Some(|| fresh::<$scheme>(())) };
-    (@make [spread] $scheme:ty) => { Some(|| fresh::<$scheme>(())) };
-    (@make [spread_node] $scheme:ty) => { entries!(@make [snowflake_node] $scheme) };
-    (@make [random_node] $scheme:ty) => { Some(|| fresh::<$scheme>(UuidNode::RANDOM)) };
-    (@make [random_node_first] $scheme:ty) => { Some(|| fresh::<$scheme>(UuidNode::RANDOM)) };
-    (@make [snowflake_node] $scheme:ty) => {
-        Some(|| fresh::<$scheme>(snowflake::SnowflakeNode::new(1)?))
-    };
-    (@make [layout] $scheme:ty) => { entries!(@make [snowflake_node] $scheme) };
-    (@make [node($node:expr, $last:expr)] $scheme:ty) => { Some(|| fresh::<$scheme>($node)) };
-    (@make [drawn($bits:literal)] $scheme:ty) => { Some(drawn::<$scheme>) };
-    (@make [by_period($bits:literal)] $scheme:ty) => { Some(drawn::<$scheme>) };
-    (@make [named] $scheme:ty) => { Some(nameless::<$scheme>) };
-    (@make [reserved] $scheme:ty) => { Some(first::<$scheme>) };
-    (@make [read_only] $scheme:ty) => { None };
+    (@example [named] $scheme:ty) => { Some(|| nameless::<$scheme>().map(any::raw_of)) };
+    // The number 1, of a count that nobody keeps.
+    (@example [reserved] $scheme:ty) => { Some(|| Ok(any::raw_of(1_i64))) };
+    (@example [$($kind:tt)+] $scheme:ty) => { None };
     (@generator [drawn($bits:literal)] $scheme:ty) => { Ok(any::drawing::<$scheme>) };
     (@generator [by_period($bits:literal)] $scheme:ty) => { Ok(any::drawing::<$scheme>) };
     (@generator [named] $scheme:ty) => { Err("they are made of names") };
@@ -438,7 +415,16 @@ pub fn detect(unknown: Unknown<'_>, now: Timestamp) -> Detection {
     const DAY_NANOS: i128 = 86_400_000_000_000;
     const EARLIEST: i128 = 631_152_000_000_000_000; // 1990-01-01
     let latest = i128::from(now.as_unix_millis()) * 1_000_000 + DAY_NANOS;
-    let read = CATALOGUE.iter().filter_map(|entry| (entry.read)(unknown));
+    // Many schemes have the text of a UUID, which is read once for all of them.
+    let uuid = match unknown {
+        Unknown::Text(text) => Uuid::read_text(None, text).map(Uuid::into_bytes),
+        Unknown::Bytes(_) => None,
+    };
+    let read = CATALOGUE.iter().filter_map(|entry| match &uuid {
+        Some(bytes) if entry.is_hyphenated => (entry.read)(Unknown::Bytes(bytes)),
+        Some(_) => None,
+        None => (entry.read)(unknown),
+    });
     let mut candidates: Vec<Inspection> = read.chain(foreign(unknown)).collect();
     for candidate in &mut candidates {
         let is_of_its_time = candidate
@@ -489,6 +475,7 @@ fn foreign(unknown: Unknown<'_>) -> Option<Inspection> {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use crate::generator::Slotted;
 
     const NOW: u64 = 1_795_000_000_000; // 2026-11-18
 

@@ -243,7 +243,7 @@ impl Bounds {
         lowest(at(begin))?;
         // Where it begins and ends: below and above, no time has a key.
         let has = |millis| lowest(at(millis)).is_some();
-        let first = search(0, begin, |millis| has(millis));
+        let first = search(0, begin, has);
         let end = Timestamp::MAX.as_unix_millis();
         let last = search(begin, end + 1, |millis| millis > end || !has(millis)) - 1;
         let highest = entry.highest_at(at(begin))?.ok()?;

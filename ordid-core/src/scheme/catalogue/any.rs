@@ -3,6 +3,7 @@
 use alloc::{boxed::Box, format, string::String, sync::Arc, vec::Vec};
 use core::{cmp::Ordering, fmt, hash, marker::PhantomData, ops::Range};
 
+#[cfg(feature = "named")]
 use uuid::Uuid;
 
 use super::{super::*, CATALOGUE, Entry};
@@ -120,6 +121,11 @@ impl Entry {
         Some(ranges.map(|ranges| ranges.into_iter().map(keys).collect()))
     }
 
+    /// Whether the scheme's keys are ordered by a time in them, so that [`ranges`](Self::ranges) returns some.
+    pub fn has_ranges(&self) -> bool {
+        self.ranges.is_some()
+    }
+
     /// Returns the highest keys of a millisecond, one for each bucket; `None` as of [`ranges`](Self::ranges).
     ///
     /// # Errors
@@ -138,7 +144,7 @@ impl Entry {
         columns
     }
 
-    fn of(&'static self, raw: Raw) -> AnyKey {
+    pub(super) fn of(&'static self, raw: Raw) -> AnyKey {
         AnyKey { entry: self, raw }
     }
 }
@@ -187,7 +193,7 @@ impl Raw {
     }
 }
 
-fn raw_of<R: RawKey>(raw: R) -> Raw {
+pub(super) fn raw_of<R: RawKey>(raw: R) -> Raw {
     let key = raw.to_bytes();
     let mut bytes = [0; MAX_LENGTH];
     let length = key.as_ref().len();
