@@ -15,6 +15,7 @@ mod new;
 mod range;
 mod schemes;
 mod shell;
+mod sql;
 mod verify;
 
 /// A command.
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     Doctor(doctor::Arguments),
     /// List every scheme: what orders its keys, and what breaks that order
     Schemes(schemes::Arguments),
+    /// Print SQL functions: the time of a key, the lowest and the highest key of a time
+    Sql(sql::Arguments),
     /// Print a completion script for a shell
     Completions(shell::Completions),
     /// Write the manual's pages
@@ -58,6 +61,7 @@ impl Command {
             Self::Bench(arguments) => arguments.run(output),
             Self::Doctor(arguments) => arguments.run(output),
             Self::Schemes(arguments) => arguments.run(output),
+            Self::Sql(arguments) => arguments.run(output),
             Self::Completions(arguments) => arguments.run(output),
             Self::Man(arguments) => arguments.run(output),
         }
