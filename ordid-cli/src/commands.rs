@@ -7,6 +7,8 @@ use crate::{
     output::Output,
 };
 
+mod apply;
+mod plan;
 mod schemes;
 
 /// A command.
@@ -14,6 +16,10 @@ mod schemes;
 pub(crate) enum Command {
     /// List every scheme: what orders its keys, and what breaks that order
     Schemes(schemes::Arguments),
+    /// Plan the move of a live table, and of all that refer to it, to ordered keys
+    Plan(plan::Arguments),
+    /// Carry out the plan of a move: begin, resume, roll back or finish it
+    Apply(apply::Arguments),
 }
 
 impl Command {
@@ -25,6 +31,8 @@ impl Command {
     pub(crate) fn run(self, output: &mut Output) -> Result<Outcome, Failure> {
         match self {
             Self::Schemes(arguments) => arguments.run(output),
+            Self::Plan(arguments) => arguments.run(output),
+            Self::Apply(arguments) => arguments.run(output),
         }
     }
 }

@@ -11,6 +11,7 @@ mod database;
 mod engine;
 mod failure;
 mod interrupt;
+mod migration;
 mod output;
 mod progress;
 
