@@ -8,12 +8,13 @@ pub(crate) mod apply;
 mod backfill;
 pub(crate) mod journal;
 pub(crate) mod model;
+mod mysql;
 mod near;
 mod postgres;
 pub(crate) mod request;
 pub(crate) mod session;
 mod subject;
-mod switch;
+pub(crate) mod switch;
 mod target;
 mod validate;
 
@@ -34,6 +35,7 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
     let target = Target::parse(engine, request.to)?;
     let draft = match engine {
         Engine::Postgres => postgres::draft(session, request, &target).await?,
+        Engine::Mysql | Engine::Mariadb => mysql::draft(session, request, &target).await?,
         _ => return Err(Failure::wrong("not yet")),
     };
     draft.refusals.check(request)?;
@@ -67,6 +69,7 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
 pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
     match plan.engine {
         Engine::Postgres => postgres::describe(session, &plan.table).await,
+        Engine::Mysql | Engine::Mariadb => mysql::describe(session, &plan.table).await,
         _ => Err(Failure::wrong("not yet")),
     }
 }

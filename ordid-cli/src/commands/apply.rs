@@ -25,6 +25,7 @@ use crate::{
         journal::{Entry, Journal, Phase},
         model::{self, Plan},
         session::Session,
+        switch::BETWEEN,
     },
     output::Output,
     progress::Progress,
@@ -175,6 +176,9 @@ impl Arguments {
                 "the move of {table} has begun and is at step {} of {}: go on with --resume, or go back with --rollback",
                 found.step + 1,
                 plan.steps.len()
+            ))),
+            (Phase::Steps, true, _) if found.position == BETWEEN => Err(Failure::wrong(format_args!(
+                "the switch of {table} was cut off: complete it with --resume, and then go back with --rollback"
             ))),
             (Phase::Steps, true, _) => Ok(Entry::beginning(Phase::Undo)),
             (Phase::Switched, true, _) => Ok(Entry::beginning(Phase::Back)),

@@ -162,6 +162,8 @@ impl Session {
                 // Reading rows to copy them locks none of them.
                 "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
                 "SET SESSION time_zone = '+00:00'",
+                // Foreign keys between columns that triggers keep in step are added without reading their rows.
+                "SET SESSION foreign_key_checks = 0",
             ],
             Self::Sqlite(_) => &[],
         };

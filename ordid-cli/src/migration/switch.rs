@@ -13,6 +13,9 @@ use super::{
 };
 use crate::failure::Failure;
 
+/// The place of a switch that has begun where DDL is no part of a transaction.
+pub(crate) const BETWEEN: i64 = -1;
+
 impl Run<'_> {
     /// Locks the tables, sends the statements, and lets go.
     pub(crate) async fn switch(
@@ -57,6 +60,13 @@ impl Run<'_> {
             self.session.execute(statement).await?;
         }
         let locked = Instant::now();
+        if !is_transaction {
+            // From here on it is neither before nor after the switch.
+            let mut entry = self.entry.clone();
+            entry.position = BETWEEN;
+            Journal::of(self.plan).enter(&mut self.session, &entry).await?;
+            self.entry = entry;
+        }
         for statement in statements {
             if let Some(query) = &statement.unless
                 && self.session.exists(query).await?
