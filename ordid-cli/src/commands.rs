@@ -8,18 +8,38 @@ use crate::{
 };
 
 mod apply;
+mod convert;
+mod inspect;
+mod new;
 mod plan;
+mod range;
 mod schemes;
+mod shell;
+mod verify;
 
 /// A command.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Make keys
+    New(new::Arguments),
+    /// Say which schemes a key may be of, what it tells, and what each engine stores
+    Inspect(inspect::Arguments),
+    /// Write a key in another form
+    Convert(convert::Arguments),
+    /// Give the lowest and the highest key of some time, and the condition of a query
+    Range(range::Arguments),
+    /// Check that keys rise by an engine's rule and that none comes twice
+    Verify(verify::Arguments),
     /// List every scheme: what orders its keys, and what breaks that order
     Schemes(schemes::Arguments),
     /// Plan the move of a live table, and of all that refer to it, to ordered keys
     Plan(plan::Arguments),
     /// Carry out the plan of a move: begin, resume, roll back or finish it
     Apply(apply::Arguments),
+    /// Print a completion script for a shell
+    Completions(shell::Completions),
+    /// Write the manual's pages
+    Man(shell::Man),
 }
 
 impl Command {
@@ -30,9 +50,16 @@ impl Command {
     /// Why it could not do its work.
     pub(crate) fn run(self, output: &mut Output) -> Result<Outcome, Failure> {
         match self {
+            Self::New(arguments) => arguments.run(output),
+            Self::Inspect(arguments) => arguments.run(output),
+            Self::Convert(arguments) => arguments.run(output),
+            Self::Range(arguments) => arguments.run(output),
+            Self::Verify(arguments) => arguments.run(output),
             Self::Schemes(arguments) => arguments.run(output),
             Self::Plan(arguments) => arguments.run(output),
             Self::Apply(arguments) => arguments.run(output),
+            Self::Completions(arguments) => arguments.run(output),
+            Self::Man(arguments) => arguments.run(output),
         }
     }
 }

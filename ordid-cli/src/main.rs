@@ -9,11 +9,17 @@
 mod commands;
 mod database;
 mod engine;
+mod external_sort;
 mod failure;
+mod input;
 mod interrupt;
 mod migration;
 mod output;
 mod progress;
+mod report;
+mod scheme;
+mod spelling;
+mod time;
 
 use std::process::ExitCode;
 

@@ -89,6 +89,13 @@ impl Output {
         Ok(self.out.write_all(b"\n")?)
     }
 
+    /// Writes a table, without space at the ends of its lines.
+    pub(crate) fn table(&mut self, table: &Table) -> Result<(), Failure> {
+        table
+            .lines()
+            .try_for_each(|line| self.line(line.trim_end()))
+    }
+
     /// Writes a text as it is.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
         Ok(self.out.write_all(text.as_bytes())?)

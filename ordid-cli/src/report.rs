@@ -1,4 +1,25 @@
-//! The reports of `bench`, `doctor` and `plan`: what they say, whatever shows it.
+//! The reports of `bench`, `doctor` and `plan`: what they say, and the HTML file that shows it.
+//!
+//! [`Report::write`] makes one file that needs no other: style and pictures are inside, there is no script, and a content
+//! security policy makes browsers refuse every request. Everything that comes from a database is escaped.
+//!
+//! Pictures are SVG that [`svg`] writes itself. A chart library writes colours and sizes as fixed attributes; here they
+//! are classes, so that one picture serves light, dark and paper, and each has a title and a description for readers who
+//! do not see it.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::Path,
+};
+
+use crate::failure::Failure;
+
+// The tests of the browser include this file from their own folder, where it would look for these in another one.
+#[path = "report/html.rs"]
+mod html;
+#[path = "report/svg.rs"]
+mod svg;
 
 /// A report, as a single file that asks nobody for anything.
 #[derive(Debug, Clone, Default)]
@@ -31,9 +52,11 @@ pub(crate) struct Section {
 /// A table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Figures {
+    /// What it shows, in a line; may be empty if the section's heading says it.
+    pub(crate) caption: String,
     /// The names of its columns.
     pub(crate) header: Vec<String>,
-    /// Its rows, each of as many cells.
+    /// Its rows, each of as many cells. The first cell names the row. A column of numbers is aligned to the right.
     pub(crate) rows: Vec<Vec<String>>,
 }
 
@@ -60,4 +83,78 @@ pub(crate) enum Picture {
         /// The bars: their names and lengths.
         bars: Vec<(String, f64)>,
     },
+}
+
+impl Report {
+    /// Returns the report as an HTML document.
+    pub(crate) fn html(&self) -> String {
+        html::document(self)
+    }
+
+    /// Writes the report into a file. A file that exists is replaced as a whole, or stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
+        let cannot = |error| cannot_write(path, &error);
+        // A pipe or a device is no file that another one could replace.
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return fs::write(path, self.html()).map_err(cannot);
+        }
+        let mut file = beside(path).map_err(cannot)?;
+        file.write_all(self.html().as_bytes()).map_err(cannot)?;
+        file.persist(path).map_err(|error| cannot(error.error))?;
+        Ok(())
+    }
+
+    /// Checks that a report can be written to this path, before work that takes long.
+    ///
+    /// # Errors
+    ///
+    /// It cannot.
+    pub(crate) fn check_path(path: &Path) -> Result<(), Failure> {
+        if path.is_dir() {
+            let error = io::Error::from(io::ErrorKind::IsADirectory);
+            return Err(cannot_write(path, &error));
+        }
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Ok(());
+        }
+        beside(path)
+            .map(drop)
+            .map_err(|error| cannot_write(path, &error))
+    }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    // A hint of the caller's: the temporary file's own name would only confuse.
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound => "its folder does not exist".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        io::ErrorKind::NotADirectory => "its folder is a file".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::could_not(format_args!(
+        "cannot write the report to {}: {reason}",
+        path.display()
+    ))
+}
+
+/// Makes the temporary file that takes the path's place when it is complete.
+fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".ordid-report-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // As any new file has it; the process's mask takes the rest away.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
 }

@@ -12,8 +12,6 @@ mod browser;
 mod edits;
 #[path = "tracker/program.rs"]
 mod program;
-#[path = "tracker/webdriver.rs"]
-mod webdriver;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},

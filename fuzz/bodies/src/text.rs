@@ -2,7 +2,7 @@
 
 use ordid_core::{
     Error, RawKey, Scheme,
-    key::{Generated, Key192, ObjectId, PushId},
+    key::{Generated, Key192, ObjectId, PushId, text::try_check_prefix},
     page::Cursor,
     scheme::Ulid,
     uuid::Uuid,
@@ -21,7 +21,7 @@ pub fn text(data: &[u8]) {
     let own = [text.split_once('_'), text.rsplit_once('_')].map(|parts| {
         parts
             .map(|(prefix, _)| prefix)
-            .filter(|prefix| is_prefix(prefix))
+            .filter(|prefix| try_check_prefix(prefix).is_ok())
     });
     let mut prefixes = vec![None, Some(""), Some("order")];
     prefixes.extend(own.into_iter().filter(Option::is_some));
@@ -53,16 +53,6 @@ pub fn text(data: &[u8]) {
         }
         Err(error) => refused(&error),
     }
-}
-
-/// The rules of `key::text::check_prefix`, which panics.
-fn is_prefix(prefix: &str) -> bool {
-    prefix.len() <= 63
-        && prefix
-            .bytes()
-            .all(|byte| byte == b'_' || byte.is_ascii_lowercase())
-        && !prefix.starts_with('_')
-        && !prefix.ends_with('_')
 }
 
 pub(crate) fn refused(error: &Error) {

@@ -278,6 +278,12 @@ async fn tables(
         columns: vec![own],
         indexes: Vec::new(),
     }];
+    // MySQL 9.6 and later: error 6575, "cascade exceeds max tables limit".
+    let native = session
+        .rows("SHOW VARIABLES LIKE 'innodb_native_foreign_keys'")
+        .await?;
+    let cascades_in_storage = native.first().is_none_or(|row| text(row, 1) == "ON");
+    let acts = |rule: &str| matches!(rule, "CASCADE" | "SET NULL");
     let query = format!(
         "SELECT k.table_schema, k.table_name, k.constraint_name, k.column_name, c.column_type, c.is_nullable, r.delete_rule, \
          r.update_rule, (SELECT count(*) FROM information_schema.key_column_usage o WHERE o.constraint_schema = \
@@ -306,6 +312,13 @@ async fn tables(
         if on_delete == "SET DEFAULT" || on_update == "SET DEFAULT" {
             refusals.add(format!(
                 "the foreign key {constraint} of {title} sets a default, which is an old key"
+            ));
+        }
+        let is_own = child_schema == schema && child == name;
+        if is_own && !cascades_in_storage && (acts(&on_delete) || acts(&on_update)) {
+            refusals.add(format!(
+                "the foreign key {constraint} of {title} refers to the table itself, and this server (innodb_native_foreign_keys = OFF) \
+                 does not delete rows of a table with two such keys, which it has during the move"
             ));
         }
         let actions = format!("ON DELETE {on_delete} ON UPDATE {on_update}");

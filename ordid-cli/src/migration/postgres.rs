@@ -790,7 +790,9 @@ impl Writer<'_> {
             self.target.postgres()
         );
         let mut statements = vec![Statement::new(key_function)];
-        for table in &self.found.tables {
+        // The table itself comes last: a row of it that has its key from the trigger is not in the work list, so whatever
+        // refers to that row needs its trigger by then.
+        for table in self.found.tables.iter().rev() {
             statements.push(Statement::new(self.sync_function(table, true)));
             statements.push(
                 Statement::new(format!(
@@ -1236,9 +1238,11 @@ impl Writer<'_> {
     fn drop_columns(&self, name: fn(&Column) -> String) -> Vec<Step> {
         let mut steps = Vec::new();
         for table in self.found.tables.iter().rev() {
+            // The key comes last: a reference of the table to itself depends on it.
             let columns: Vec<String> = table
                 .columns
                 .iter()
+                .rev()
                 .map(|it| format!("DROP COLUMN IF EXISTS {}", quote(&name(it))))
                 .collect();
             steps.push(Self::step(

@@ -152,23 +152,46 @@ pub fn excerpt(text: &[u8]) -> String {
 ///
 /// TypeID 0.3.0, section "Prefix": `^([a-z]([a-z_]{0,61}[a-z])?)?$`.
 pub const fn check_prefix(prefix: &str) {
+    if let Some(rule) = broken_rule(prefix) {
+        panic!("{}", rule);
+    }
+}
+
+/// Checks a prefix that is known at run time only, by the rules of [`check_prefix`].
+///
+/// # Errors
+///
+/// An error that [`is_parse`](Error::is_parse) and names the prefix and the rule.
+pub fn try_check_prefix(prefix: &str) -> Result<(), Error> {
+    match broken_rule(prefix) {
+        None => Ok(()),
+        Some(rule) => Err(Error::parse(format!(
+            "{rule}, found {}",
+            excerpt(prefix.as_bytes())
+        ))),
+    }
+}
+
+/// Returns the rule that a prefix breaks.
+const fn broken_rule(prefix: &str) -> Option<&'static str> {
     let bytes = prefix.as_bytes();
     if bytes.is_empty() {
-        return;
+        return None;
     }
-    assert!(bytes.len() <= PREFIX_MAX, "a prefix has at most 63 letters");
+    if bytes.len() > PREFIX_MAX {
+        return Some("a prefix has at most 63 letters");
+    }
     let mut i = 0;
     while i < bytes.len() {
-        assert!(
-            bytes[i].is_ascii_lowercase() || bytes[i] == b'_',
-            "a prefix is made of the letters a-z and `_`"
-        );
+        if !(bytes[i].is_ascii_lowercase() || bytes[i] == b'_') {
+            return Some("a prefix is made of the letters a-z and `_`");
+        }
         i += 1;
     }
-    assert!(
-        bytes[0] != b'_' && bytes[bytes.len() - 1] != b'_',
-        "a prefix begins and ends with a letter, not with `_`"
-    );
+    if bytes[0] == b'_' || bytes[bytes.len() - 1] == b'_' {
+        return Some("a prefix begins and ends with a letter, not with `_`");
+    }
+    None
 }
 
 /// Returns the 26 characters that follow a TypeID's prefix.

@@ -28,6 +28,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "browser")]
+pub mod browser;
 mod debian;
 mod error;
 mod etcd;

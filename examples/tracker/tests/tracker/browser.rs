@@ -12,10 +12,9 @@ use serde_json::json;
 use tokio::{net::TcpListener, runtime::Runtime};
 use tracker::{Store, router};
 
-use crate::{
-    Client, Result, text,
-    webdriver::{Browser, Installed, installed, processes_of},
-};
+use ordid_harness::browser::{Browser, Installed, installed, processes_of};
+
+use crate::{Client, Result, text};
 
 /// The variable that makes a run of this program open a browser and abort.
 pub(crate) const ABORTS: &str = "TRACKER_TEST_ABORTS";
@@ -227,7 +226,7 @@ fn phone(installed: &Installed) -> Result {
 
 /// Opens a browser and aborts, for the test [`aborted`].
 pub(crate) fn abort() -> ! {
-    let installed = installed().map_err(libtest_mimic::Failed::from);
+    let installed = installed().map_err(Into::into);
     match installed.and_then(|installed| Browser::open(&installed, (800, 600))) {
         Ok(browser) => {
             use std::io::Write as _;

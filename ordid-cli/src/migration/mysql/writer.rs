@@ -109,9 +109,12 @@ impl Writer<'_> {
                 "Creates the triggers that fill the new columns of rows which others write from now on",
                 BRIEF,
                 0.1,
+                // The table itself comes last: a row of it that has its key from the trigger is not in the work list, so
+                // whatever refers to that row needs its trigger by then.
                 self.found
                     .tables
                     .iter()
+                    .rev()
                     .flat_map(|table| self.triggers(table, true))
                     .map(|(name, schema, sql)| {
                         Statement::new(sql).unless(trigger_exists(&schema, &name))

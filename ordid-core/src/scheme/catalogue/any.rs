@@ -121,6 +121,11 @@ impl Entry {
         Some(ranges.map(|ranges| ranges.into_iter().map(keys).collect()))
     }
 
+    /// Whether the scheme's keys are ordered by a time in them, so that [`ranges`](Self::ranges) returns some.
+    pub fn has_ranges(&self) -> bool {
+        self.ranges.is_some()
+    }
+
     /// Returns the highest keys of a millisecond, one for each bucket; `None` as of [`ranges`](Self::ranges).
     ///
     /// # Errors

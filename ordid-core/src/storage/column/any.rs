@@ -3,11 +3,12 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::{
-    super::{ColumnOn, Dialect, Found, StoredValue as _, Stores, dialect},
+    super::{ColumnOn, Dialect, Found, StoredValue as _, Stores, Written, dialect},
     *,
 };
 use crate::{
     error::Error,
+    key::BinaryForm,
     layout::Comparison,
     scheme::catalogue::{AnyKey, Entry, RawForm, raw_key},
 };
@@ -28,6 +29,8 @@ pub struct AnyColumn {
     pub source: &'static str,
     /// The raw keys that it stores.
     pub raw: RawForm,
+    is_text: bool,
+    quote: fn(&str) -> String,
     primary_key: fn(&str) -> String,
     literal: fn(&[u8]) -> Option<String>,
     stored: fn(&[u8]) -> Option<Vec<u8>>,
@@ -74,6 +77,8 @@ impl AnyColumn {
             comparison: C::COMPARISON,
             source: C::SOURCE,
             raw: RawForm::of::<R>(),
+            is_text: R::BINARY == BinaryForm::Bytes && C::LITERAL.written == Written::Plain,
+            quote: D::quote,
             primary_key: C::primary_key,
             literal: |key| raw_key(key).map(|raw: R| C::literal(raw)),
             stored: |key| {
@@ -86,6 +91,16 @@ impl AnyColumn {
             sort_key: |key| raw_key(key).map(|raw: R| C::sort_key(raw).as_ref().to_vec()),
             read: |found| C::decode(found).map(|raw| raw.to_bytes().as_ref().to_vec()),
         }
+    }
+
+    /// Whether what it stores is the ASCII of a text.
+    pub fn is_text(&self) -> bool {
+        self.is_text
+    }
+
+    /// Returns an identifier as the dialect wants it written.
+    pub fn quote(&self, identifier: &str) -> String {
+        (self.quote)(identifier)
     }
 
     /// Returns the declaration of a primary key of this name, which is quoted.

@@ -15,7 +15,8 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::Result;
+/// Any error: a test only reports it.
+pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// The longest time that a page may take for an action.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,13 +26,13 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 const WATCHDOG: &str = r#"
 trap '' INT TERM HUP
-TRACKER_BROWSER="$1" HOME="$1" TMPDIR="$1" XDG_CONFIG_HOME="$1" XDG_CACHE_HOME="$1" "$2" --port=0 </dev/null &
+ORDID_BROWSER="$1" HOME="$1" TMPDIR="$1" XDG_CONFIG_HOME="$1" XDG_CACHE_HOME="$1" "$2" --port=0 </dev/null &
 cat >/dev/null
 tries=0
 while [ $tries -lt 200 ]; do
     # One grep reads all files, since a machine may have thousands. The pattern does not match its own command line.
     alive=$(
-        grep -lzsxF "TRACKER_BROWSER=$1" /proc/[0-9]*/environ
+        grep -lzsxF "ORDID_BROWSER=$1" /proc/[0-9]*/environ
         grep -lzs -e "[-]-user-data-dir=$1/" /proc/[0-9]*/cmdline
     )
     [ -z "$alive" ] && break
@@ -47,13 +48,18 @@ rm -rf "$1"
 "#;
 
 /// The paths of Chromium and its driver.
-pub(crate) struct Installed {
+#[derive(Debug)]
+pub struct Installed {
     browser: PathBuf,
     driver: PathBuf,
 }
 
-/// Finds Chromium and its driver, or returns the reason why the tests of the page are ignored.
-pub(crate) fn installed() -> std::result::Result<Installed, String> {
+/// Finds Chromium and its driver, or returns the reason why tests of pages are ignored.
+///
+/// # Errors
+///
+/// The reason.
+pub fn installed() -> std::result::Result<Installed, String> {
     if let Ok(reason) = std::env::var("ORDID_TEST_CHROMIUM_SKIP")
         && !reason.trim().is_empty()
     {
@@ -76,8 +82,9 @@ pub(crate) fn installed() -> std::result::Result<Installed, String> {
     }
 }
 
-/// An open browser with one page.
-pub(crate) struct Browser {
+/// An open browser with one page. Every method fails if the browser refuses or does not answer.
+#[derive(Debug)]
+pub struct Browser {
     address: String,
     session: String,
     folder: PathBuf,
@@ -86,7 +93,12 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    pub(crate) fn open(installed: &Installed, (width, height): (u32, u32)) -> Result<Self> {
+    /// Opens a window of this width and height.
+    ///
+    /// # Errors
+    ///
+    /// The browser does not start.
+    pub fn open(installed: &Installed, (width, height): (u32, u32)) -> Result<Self> {
         use std::os::unix::process::CommandExt as _;
 
         let folder = tempfile::tempdir()?.keep();
@@ -120,7 +132,7 @@ impl Browser {
         std::thread::spawn(move || lines.for_each(drop));
         let profile = browser.folder.join("profile");
         let capabilities = json!({ "capabilities": { "alwaysMatch": {
-            "goog:loggingPrefs": { "browser": "ALL" },
+            "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
             "goog:chromeOptions": { "binary": installed.browser, "args": [
                 "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                 "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -180,17 +192,32 @@ impl Browser {
         self.send(method, &format!("/session/{}/{path}", self.session), body)
     }
 
-    pub(crate) fn go_to(&self, url: &str) -> Result {
+    /// Sends a command of the Chrome DevTools Protocol, such as `Emulation.setEmulatedMedia`.
+    ///
+    /// # Errors
+    ///
+    /// Chromium refuses it.
+    pub fn devtools(&self, command: &str, parameters: &Value) -> Result<Value> {
+        self.ask(
+            "POST",
+            "goog/cdp/execute",
+            &json!({ "cmd": command, "params": parameters }),
+        )
+    }
+
+    /// Opens a page and waits until it is loaded.
+    pub fn go_to(&self, url: &str) -> Result {
         self.ask("POST", "url", &json!({ "url": url })).map(drop)
     }
 
-    pub(crate) fn url(&self) -> Result<String> {
+    /// Returns the address of the page.
+    pub fn url(&self) -> Result<String> {
         let url = self.ask("GET", "url", &Value::Null)?;
         Ok(url.as_str().unwrap_or_default().to_owned())
     }
 
     /// Runs a function's body in the page, and returns what it returns.
-    pub(crate) fn run(&self, script: &str, arguments: &Value) -> Result<Value> {
+    pub fn run(&self, script: &str, arguments: &Value) -> Result<Value> {
         self.ask(
             "POST",
             "execute/sync",
@@ -207,20 +234,22 @@ impl Browser {
         Ok(found[ELEMENT].as_str().ok_or("no element")?.to_owned())
     }
 
-    pub(crate) fn click(&self, selector: &str) -> Result {
+    /// Clicks on an element.
+    pub fn click(&self, selector: &str) -> Result {
         let element = self.element(selector)?;
         self.ask("POST", &format!("element/{element}/click"), &json!({}))
             .map(drop)
     }
 
     /// Replaces the text of a field by typing.
-    pub(crate) fn fill(&self, selector: &str, text: &str) -> Result {
+    pub fn fill(&self, selector: &str, text: &str) -> Result {
         let element = self.element(selector)?;
         self.ask("POST", &format!("element/{element}/clear"), &json!({}))?;
         self.type_in(selector, text)
     }
 
-    pub(crate) fn type_in(&self, selector: &str, text: &str) -> Result {
+    /// Types into a field.
+    pub fn type_in(&self, selector: &str, text: &str) -> Result {
         let element = self.element(selector)?;
         self.ask(
             "POST",
@@ -231,14 +260,14 @@ impl Browser {
     }
 
     /// Returns the visible text of an element.
-    pub(crate) fn text(&self, selector: &str) -> Result<String> {
+    pub fn text(&self, selector: &str) -> Result<String> {
         let element = self.element(selector)?;
         let text = self.ask("GET", &format!("element/{element}/text"), &Value::Null)?;
         Ok(text.as_str().unwrap_or_default().to_owned())
     }
 
     /// Waits until the visible text of an element contains a text.
-    pub(crate) fn wait_for(&self, selector: &str, expected: &str) -> Result<String> {
+    pub fn wait_for(&self, selector: &str, expected: &str) -> Result<String> {
         let end = Instant::now() + PATIENCE;
         loop {
             let text = self.text(selector).unwrap_or_default();
@@ -257,7 +286,7 @@ impl Browser {
     }
 
     /// Waits until an element is visible, or until it is not.
-    pub(crate) fn wait_seen(&self, selector: &str, is_seen: bool) -> Result {
+    pub fn wait_seen(&self, selector: &str, is_seen: bool) -> Result {
         let script = "const it = document.querySelector(arguments[0]); return Boolean(it && it.checkVisibility());";
         let end = Instant::now() + PATIENCE;
         while self.run(script, &json!([selector]))? != is_seen {
@@ -271,14 +300,33 @@ impl Browser {
     }
 
     /// Returns the errors of the page's console.
-    pub(crate) fn errors(&self) -> Result<Vec<String>> {
+    pub fn errors(&self) -> Result<Vec<String>> {
         let log = self.ask("POST", "se/log", &json!({ "type": "browser" }))?;
         let entries = log.as_array().ok_or("no log")?.iter();
         let severe = entries.filter(|entry| entry["level"] == "SEVERE");
         Ok(severe.map(|entry| entry["message"].to_string()).collect())
     }
 
-    pub(crate) fn folder(&self) -> &Path {
+    /// Returns the addresses that pages have requested since the last call, but for those of the browser's own pages.
+    pub fn requests(&self) -> Result<Vec<String>> {
+        let log = self.ask("POST", "se/log", &json!({ "type": "performance" }))?;
+        let mut addresses = Vec::new();
+        for entry in log.as_array().ok_or("no log")? {
+            let message = entry["message"].as_str().ok_or("an entry of no message")?;
+            let event: Value = serde_json::from_str(message)?;
+            if event["message"]["method"] == "Network.requestWillBeSent" {
+                let url = &event["message"]["params"]["request"]["url"];
+                let url = url.as_str().ok_or("a request without an address")?;
+                if !url.starts_with("chrome") {
+                    addresses.push(url.to_owned());
+                }
+            }
+        }
+        Ok(addresses)
+    }
+
+    /// Returns the folder of everything that the browser writes.
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 }
@@ -292,7 +340,7 @@ impl Drop for Browser {
 }
 
 /// Returns the processes that are left of a browser with this folder.
-pub(crate) fn processes_of(folder: &Path) -> Result<Vec<String>> {
+pub fn processes_of(folder: &Path) -> Result<Vec<String>> {
     let folder = folder.to_string_lossy();
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc")? {

@@ -1,0 +1,148 @@
+//! `ordid new`: makes keys.
+//!
+//! JSON Lines, one object a key: `key` (its text), `scheme`, `time` (RFC 3339, or null).
+
+use std::sync::Arc;
+
+use clap::Args;
+use ordid_core::{
+    clock::{Clock, SystemClock, Timestamp},
+    key::text::try_check_prefix,
+    scheme::catalogue::{AnyGenerator, AnyKey, Entry},
+};
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::{
+    failure::{Failure, Outcome},
+    output::Output,
+    progress::Progress,
+    scheme::{Named, Still},
+    time,
+};
+
+/// Arguments of `ordid new`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The scheme of the keys; `ordid schemes` lists them
+    #[arg(default_value = "uuid_v7")]
+    scheme: Named,
+    /// How many keys to make
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]
+    count: u64,
+    /// The time that the keys begin at
+    #[arg(long, value_name = "TIME", value_parser = time::parse, allow_hyphen_values = true, long_help = time::FORMS)]
+    at: Option<Timestamp>,
+    /// A prefix: the keys of 128 bits become TypeIDs
+    #[arg(long, value_parser = prefix)]
+    prefix: Option<String>,
+    /// The number of the node (worker, machine, shard, server), for schemes that have one; no other generator may have
+    /// it at the same time
+    #[arg(long, value_name = "NUMBER")]
+    node: Option<u64>,
+    /// The name to make a key of, for `uuid_v5` and `uuid_v8_sha256`
+    #[arg(long)]
+    name: Option<String>,
+    /// The namespace of the name: dns, url, oid, x500, or a UUID
+    #[arg(long, value_parser = namespace, requires = "name", default_value = "dns")]
+    namespace: Uuid,
+}
+
+/// Reads a prefix.
+pub(super) fn prefix(text: &str) -> Result<String, String> {
+    let checked = try_check_prefix(text).map_err(|error| error.to_string());
+    checked.map(|()| text.to_owned())
+}
+
+fn namespace(text: &str) -> Result<Uuid, String> {
+    match text {
+        "dns" => Ok(Uuid::NAMESPACE_DNS),
+        "url" => Ok(Uuid::NAMESPACE_URL),
+        "oid" => Ok(Uuid::NAMESPACE_OID),
+        "x500" => Ok(Uuid::NAMESPACE_X500),
+        _ => text
+            .parse()
+            .map_err(|_| "a namespace is dns, url, oid, x500 or a UUID".to_owned()),
+    }
+}
+
+/// A key, in JSON.
+#[derive(Serialize)]
+struct Made<'a> {
+    key: &'a str,
+    scheme: &'static str,
+    time: Option<String>,
+}
+
+impl Arguments {
+    /// Makes the keys and prints them.
+    ///
+    /// # Errors
+    ///
+    /// The scheme cannot make such keys, or the output cannot be written.
+    pub(crate) fn run(self, output: &mut Output) -> Result<Outcome, Failure> {
+        let scheme = self.scheme.0;
+        if let Some(name) = &self.name {
+            let key = scheme.key_of_name(&self.namespace, name.as_bytes());
+            let key = key.ok_or_else(|| {
+                Failure::wrong(format_args!(
+                    "keys of {} are not made of names",
+                    scheme.name
+                ))
+            })?;
+            if self.count != 1 || self.at.is_some() || self.node.is_some() {
+                return Err(Failure::wrong(
+                    "a name makes one key, without time and node: leave --count, --at and --node out",
+                ));
+            }
+            self.print(output, key)?;
+            return Ok(Outcome::Fine);
+        }
+        let generator = self.generator(scheme)?;
+        let mut progress = Progress::new("keys", self.count);
+        for number in 0..self.count {
+            let key = generator.generate().map_err(Failure::could_not)?;
+            if number == 0 && self.at.is_some() && key.timestamp().is_none() {
+                return Err(Failure::wrong(format_args!(
+                    "keys of {} do not tell a time, so --at means nothing to them",
+                    scheme.name
+                )));
+            }
+            self.print(output, key)?;
+            progress.add(1);
+        }
+        progress.finish();
+        Ok(Outcome::Fine)
+    }
+
+    fn generator(&self, scheme: &'static Entry) -> Result<AnyGenerator, Failure> {
+        let clock: Arc<dyn Clock> = match self.at {
+            None => Arc::new(SystemClock),
+            Some(time) => Arc::new(Still(time)),
+        };
+        scheme
+            .generator(self.node, Arc::clone(&clock))
+            .map_err(|error| {
+                let option = if scheme.key_of_name(&Uuid::nil(), b"").is_some() {
+                    "; give one by --name"
+                } else if self.node.is_none() && scheme.generator(Some(0), clock).is_ok() {
+                    "; give it by --node"
+                } else {
+                    ""
+                };
+                Failure::wrong(format_args!("{error}{option}"))
+            })
+    }
+
+    fn print(&self, output: &mut Output, key: AnyKey) -> Result<(), Failure> {
+        let text = key.text(self.prefix.as_deref());
+        if !output.is_json() {
+            return output.line(&text);
+        }
+        output.json_line(&Made {
+            key: &text,
+            scheme: key.entry().name,
+            time: key.timestamp().map(|time| time.to_string()),
+        })
+    }
+}

@@ -1,0 +1,373 @@
+//! The commands that need no database, as a user runs them: output, exit codes, bad input.
+//!
+//! What they print is kept in `tests/snapshots`; `UPDATE_SNAPSHOTS=1` writes it anew, to be read as a difference.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+const KEY: &str = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f";
+
+struct Run {
+    stdout: String,
+    stderr: String,
+    code: Option<i32>,
+}
+
+fn ordid_with(arguments: &[&str], stdin: &str) -> Run {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ordid"))
+        .args(arguments)
+        .env_remove("DATABASE_URL")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let stdin = stdin.to_owned();
+    // The command may end before it has read all.
+    let writer = std::thread::spawn(move || {
+        let _ = input.write_all(stdin.as_bytes());
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Run {
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code(),
+    }
+}
+
+fn ordid(arguments: &[&str]) -> Run {
+    ordid_with(arguments, "")
+}
+
+/// Holds what a command prints against the file of this name.
+fn snapshot(name: &str, arguments: &[&str], code: i32) {
+    let run = ordid(arguments);
+    assert_eq!(run.stderr, "", "{arguments:?}");
+    assert_eq!(run.code, Some(code), "{arguments:?}");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/snapshots")
+        .join(name);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&file, &run.stdout).unwrap();
+    }
+    let kept = fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(
+        run.stdout, kept,
+        "{arguments:?} prints something else than {name}"
+    );
+}
+
+/// The command refuses with one line that has these words.
+fn refused(arguments: &[&str], words: &str) {
+    let run = ordid(arguments);
+    assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
+    assert!(run.stderr.contains(words), "{arguments:?}: {}", run.stderr);
+    assert_eq!(run.stdout, "", "{arguments:?}");
+    if run.stderr.starts_with("ordid: ") {
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    }
+}
+
+#[test]
+fn fixed_keys_are_printed_as_before() {
+    let keys = [
+        KEY,
+        "759517997340696579",
+        "01FWHE4YDGFK1SHH6W1G60EECF",
+        "507f1f77bcf86cd799439011",
+    ];
+    let inspect: Vec<&str> = ["inspect"].into_iter().chain(keys).collect();
+    snapshot("inspect.txt", &inspect, 0);
+    snapshot("inspect.json", &["inspect", "--json", KEY], 0);
+    snapshot(
+        "inspect-engine.txt",
+        &["inspect", "--engine", "sql-server", KEY],
+        0,
+    );
+    snapshot(
+        "inspect-unknown.txt",
+        &[
+            "inspect",
+            "no key",
+            "{017F22E2-79B0-7CC3-98C4-DC0C0C07398F}",
+        ],
+        1,
+    );
+    let range = ["range", "uuid_v7", "2026-01-01", "2026-02-01"];
+    snapshot("range.txt", &range, 0);
+    for engine in [
+        "postgres",
+        "mysql",
+        "mariadb",
+        "sqlite",
+        "sql-server",
+        "oracle",
+    ] {
+        let of_engine: Vec<&str> = range.into_iter().chain(["--engine", engine]).collect();
+        let of_engine: Vec<&str> = match engine {
+            "sql-server" => of_engine.into_iter().chain(["--json"]).collect(),
+            _ => of_engine,
+        };
+        snapshot(&format!("range-{engine}.txt"), &of_engine, 0);
+    }
+    snapshot("scheme.txt", &["schemes", "instagram"], 0);
+    snapshot("scheme.json", &["schemes", "instagram", "--json"], 0);
+    snapshot("schemes.txt", &["schemes"], 0);
+    snapshot(
+        "range-spread.txt",
+        &[
+            "range",
+            "snowflake_spread",
+            "2026-01-01",
+            "2026-01-02",
+            "--engine",
+            "mysql",
+            "--name",
+            "a`b",
+        ],
+        0,
+    );
+}
+
+#[test]
+fn the_help_of_each_command_is_as_before() {
+    for command in [
+        "new",
+        "inspect",
+        "convert",
+        "range",
+        "verify",
+        "schemes",
+        "completions",
+        "man",
+    ] {
+        snapshot(&format!("help-{command}.txt"), &[command, "--help"], 0);
+    }
+}
+
+#[test]
+fn new_makes_keys_that_rise_and_verify_agrees() {
+    for scheme in [
+        "uuid_v7",
+        "ulid",
+        "object-id",
+        "push_id",
+        "ordered_text_32",
+        "comb_rt_sql",
+    ] {
+        let made = ordid(&["new", scheme, "-n", "3000"]);
+        assert_eq!(made.code, Some(0), "{}", made.stderr);
+        assert_eq!(made.stdout.lines().count(), 3000);
+        let verified = ordid_with(&["verify", "--scheme", scheme, "-"], &made.stdout);
+        assert_eq!(verified.code, Some(0), "{scheme}: {}", verified.stdout);
+    }
+    let made = ordid(&[
+        "new",
+        "snowflake",
+        "--node",
+        "7",
+        "--at",
+        "2026-01-01",
+        "--json",
+    ]);
+    let made: serde_json::Value = serde_json::from_str(&made.stdout).unwrap();
+    assert_eq!(made["time"], "2026-01-01T00:00:00.000Z");
+    assert_eq!(made["scheme"], "snowflake");
+}
+
+#[test]
+fn a_named_key_is_that_of_other_libraries() {
+    let key = ordid(&["new", "uuid_v5", "--name", "www.example.com"]).stdout;
+    assert_eq!(
+        key, "2ed6657d-e927-568b-95e1-2665a8aea6a2\n",
+        "RFC 9562, appendix A.4"
+    );
+}
+
+#[test]
+fn verify_counts_what_is_out_of_order_twice_or_unreadable() {
+    let lines = "01a21915-8d6d-77c8-9729-000000000003\n01a21915-8d6d-77c8-9729-000000000001\n\
+                 01a21915-8d6d-77c8-9729-000000000003\nno key\n01a21915-8d6d-77c8-9729-000000000002\n";
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), lines).unwrap();
+    let path = file.path().to_str().unwrap();
+    for (file, stdin) in [(path, ""), ("-", lines)] {
+        let run = ordid_with(&["verify", "--json", file], stdin);
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        let found: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(found["keys"], 4);
+        assert_eq!(found["out_of_order"], 2);
+        assert_eq!(found["repeated"], 1);
+        assert_eq!(found["unreadable"], 1);
+        assert_eq!(found["rising"], false);
+        assert_eq!(found["first"][0]["line"], 2);
+        assert_eq!(found["first"][1]["problem"], "unreadable");
+    }
+    // Keys of one millisecond and another last half: SQL Server looks at that half first.
+    let guid = [
+        "verify",
+        "--engine",
+        "sql-server",
+        "--column",
+        "unique_identifier",
+        "-",
+    ];
+    let keys = "01a21915-8d6d-77c8-9729-900000000000\n01a21915-8d6d-77c9-9729-100000000000\n";
+    assert_eq!(ordid_with(&guid, keys).code, Some(1));
+    assert_eq!(
+        ordid_with(&["verify", "--engine", "sql-server", "-"], keys).code,
+        Some(0)
+    );
+}
+
+#[test]
+fn a_list_from_a_pipe_is_inspected_line_by_line() {
+    let many = format!("{KEY}\n759517997340696579\n").repeat(40_000);
+    let run = ordid_with(&["inspect", "-"], &many);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let line = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f\tuuid_v7\tstated\t2022-02-22T19:22:22.000Z\t-\t3508330093580";
+    assert_eq!(run.stdout.lines().count(), 80_000);
+    assert!(run.stdout.lines().step_by(2).all(|found| found == line));
+    let run = ordid_with(&["inspect", "--json", "-"], &format!("{KEY}\n\nno key\n"));
+    assert_eq!(run.code, Some(1), "one is of no scheme");
+    let kinds: Vec<serde_json::Value> = run
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(kinds[0]["candidates"][0]["scheme"], "uuid_v7");
+    assert_eq!(kinds[1]["candidates"], serde_json::json!([]));
+}
+
+#[test]
+fn whoever_stops_reading_ends_the_command_without_a_message() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ordid"))
+        .args(["new", "-n", "1000000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn bad_input_of_every_kind_gets_a_clear_line_and_code_2() {
+    refused(&[], "Usage: ordid");
+    refused(&["frob"], "unrecognized subcommand 'frob'");
+    refused(&["new", "uuid_7"], "did you mean `uuid_v7`?");
+    refused(&["new", "-n", "-1"], "unexpected argument '-1'");
+    refused(&["new", "snowflake"], "give it by --node");
+    refused(&["new", "snowflake", "--node", "1024"], "10 bits");
+    refused(
+        &["new", "uuid_v7", "--node", "1"],
+        "keys of uuid_v7 have no node",
+    );
+    refused(&["new", "uuid_v5"], "give one by --name");
+    refused(&["new", "uuid_v7", "--name", "x"], "not made of names");
+    refused(&["new", "sequence"], "a store counts them");
+    refused(
+        &["new", "uuid_v4", "--at", "2026-01-01"],
+        "do not tell a time",
+    );
+    refused(&["new", "--at", "tomorrow"], "is no time");
+    refused(&["new", "--prefix", "Order"], "letters a-z");
+    refused(
+        &["convert", "--to", "ulid", "1"],
+        "a key of 8 bytes has no form `ulid`",
+    );
+    refused(
+        &["convert", "--to", "ulid", "???"],
+        "is no key in a known form",
+    );
+    refused(&["convert", "--to", "frob", "1"], "possible values");
+    refused(
+        &["range", "uuid_v4", "2026-01-01", "2026-01-02"],
+        "not ordered by a time",
+    );
+    refused(
+        &["range", "uuid_v7", "2026-01-02", "2026-01-01"],
+        "which is not after",
+    );
+    refused(
+        &[
+            "range",
+            "uuid_v7",
+            "2026-01-01",
+            "2026-01-02",
+            "--engine",
+            "sql-server",
+            "--column",
+            "unique_identifier",
+        ],
+        "lose their order",
+    );
+    refused(
+        &["range", "object_id", "2026-01-01", "2110-01-01"],
+        "does not fit",
+    );
+    refused(&["verify", "-"], "there are no keys");
+    let run = ordid(&["verify", "/no/such/file"]);
+    assert_eq!(
+        (run.code, run.stderr.lines().count()),
+        (Some(3), 1),
+        "{}",
+        run.stderr
+    );
+    let run = ordid_with(&["inspect", "-"], &"a".repeat(10_000));
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr.contains("line 1 is longer than"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn colours_are_written_only_where_they_are_wanted() {
+    let colored = |arguments: &[&str]| ordid(arguments).stdout.contains('\x1b');
+    assert!(!colored(&["inspect", KEY]));
+    assert!(colored(&["inspect", KEY, "--color", "always"]));
+    assert!(!colored(&["inspect", KEY, "--color", "always", "--json"]));
+}
+
+#[test]
+fn completions_and_manual_know_each_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = ordid(&["completions", shell]);
+        assert_eq!(script.code, Some(0));
+        assert!(script.stdout.contains("inspect"), "{shell}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = ordid(&["man", folder.path().to_str().unwrap()]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(folder.path().join("ordid-inspect.1").exists());
+    assert!(ordid(&["man"]).stdout.contains(".TH ordid"));
+}
+
+#[test]
+fn the_readme_shows_what_the_commands_print() {
+    let readme = include_str!("../README.md");
+    let mut commands = 0;
+    for block in readme.split("```console\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        let mut shown = block.split("$ ordid ");
+        assert_eq!(shown.next(), Some(""));
+        for shown in shown {
+            let (command, printed) = shown.split_once('\n').unwrap();
+            let arguments: Vec<&str> = command.split(' ').collect();
+            assert_eq!(ordid(&arguments).stdout, printed, "{command}");
+            commands += 1;
+        }
+    }
+    assert!(commands >= 7, "{commands}");
+}
