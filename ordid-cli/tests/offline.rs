@@ -144,6 +144,7 @@ fn the_help_of_each_command_is_as_before() {
         "convert",
         "range",
         "verify",
+        "bench",
         "doctor",
         "schemes",
         "completions",
@@ -353,4 +354,22 @@ fn completions_and_manual_know_each_command() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(folder.path().join("ordid-inspect.1").exists());
     assert!(ordid(&["man"]).stdout.contains(".TH ordid"));
+}
+
+#[test]
+fn the_readme_shows_what_the_commands_print() {
+    let readme = include_str!("../README.md");
+    let mut commands = 0;
+    for block in readme.split("```console\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        let mut shown = block.split("$ ordid ");
+        assert_eq!(shown.next(), Some(""));
+        for shown in shown {
+            let (command, printed) = shown.split_once('\n').unwrap();
+            let arguments: Vec<&str> = command.split(' ').collect();
+            assert_eq!(ordid(&arguments).stdout, printed, "{command}");
+            commands += 1;
+        }
+    }
+    assert!(commands >= 7, "{commands}");
 }

@@ -4,7 +4,9 @@
 //! `ORDID_TEST_MYSQL_URL` name, or none; then the tests count as ignored, with the reason.
 
 mod doctor;
+mod r#move;
 mod place;
+mod sql;
 
 use libtest_mimic::Arguments;
 use place::Servers;
@@ -14,5 +16,7 @@ fn main() {
     let servers = Servers::find(!arguments.list);
     let mut trials = Vec::new();
     doctor::trials(&servers, &mut trials);
+    r#move::trials(&servers, &mut trials);
+    sql::trials(&servers, &mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -54,6 +54,8 @@ pub struct Entry {
     #[cfg(all(feature = "std", not(loom)))]
     example: Option<fn() -> Result<any::Raw, Error>>,
     read: fn(Unknown<'_>) -> Option<Inspection>,
+    /// Whether its canonical text is that of a UUID, the only one that JSON Schema has a format for.
+    is_hyphenated: bool,
     #[cfg(all(feature = "std", not(loom)))]
     scheme: &'static dyn any::AnyScheme,
     /// Or else who makes the keys.
@@ -283,6 +285,10 @@ macro_rules! entries {
             #[cfg(all(feature = "std", not(loom)))]
             example: entries!(@example [$($kind)+] $scheme),
             read: read::<$scheme>,
+            is_hyphenated: matches!(
+                <$scheme as crate::key::Scheme>::TEXT,
+                crate::key::TextForm::Format(_)
+            ),
             #[cfg(all(feature = "std", not(loom)))]
             scheme: &any::Of::<$scheme>(core::marker::PhantomData),
             #[cfg(all(feature = "std", not(loom)))]
@@ -409,7 +415,16 @@ pub fn detect(unknown: Unknown<'_>, now: Timestamp) -> Detection {
     const DAY_NANOS: i128 = 86_400_000_000_000;
     const EARLIEST: i128 = 631_152_000_000_000_000; // 1990-01-01
     let latest = i128::from(now.as_unix_millis()) * 1_000_000 + DAY_NANOS;
-    let read = CATALOGUE.iter().filter_map(|entry| (entry.read)(unknown));
+    // Many schemes have the text of a UUID, which is read once for all of them.
+    let uuid = match unknown {
+        Unknown::Text(text) => Uuid::read_text(None, text).map(Uuid::into_bytes),
+        Unknown::Bytes(_) => None,
+    };
+    let read = CATALOGUE.iter().filter_map(|entry| match &uuid {
+        Some(bytes) if entry.is_hyphenated => (entry.read)(Unknown::Bytes(bytes)),
+        Some(_) => None,
+        None => (entry.read)(unknown),
+    });
     let mut candidates: Vec<Inspection> = read.chain(foreign(unknown)).collect();
     for candidate in &mut candidates {
         let is_of_its_time = candidate
