@@ -111,11 +111,13 @@ fn finding(finding: &Finding) -> Section {
         Severity::Warning => "Warning",
         Severity::Note => "Note",
     };
-    let answer = finding.evidence.answer.as_deref().unwrap_or("not asked");
+    // It stands in a comment of SQL.
+    let answer = rules::plain(finding.evidence.answer.as_deref().unwrap_or("not asked"));
     Section {
         heading: format!("{severity}: {}, {}", finding.rule.id, place(finding)),
         paragraphs: vec![
-            format!("{} {}", finding.rule.summary, capital(&finding.message)),
+            finding.rule.summary.to_owned(),
+            format!("Here: {}.", finding.message),
             format!("Cost: {}.", finding.cost),
         ],
         pictures: Vec::new(),
@@ -124,14 +126,5 @@ fn finding(finding: &Finding) -> Section {
             format!("{};\n-- {answer}", finding.evidence.query),
             finding.fix.clone(),
         ],
-    }
-}
-
-/// Makes a sentence of a message.
-fn capital(message: &str) -> String {
-    let mut letters = message.chars();
-    match letters.next() {
-        Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
-        None => String::new(),
     }
 }

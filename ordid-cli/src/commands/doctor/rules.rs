@@ -183,6 +183,11 @@ pub(crate) fn is_random(scheme: &str) -> bool {
     of_catalogue == Some(ordid_core::layout::Orders::NONE) || scheme == "uuid_v3"
 }
 
+/// Returns a text that stays on its line and does nothing to a terminal, whatever a database calls its tables.
+pub(crate) fn plain(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
 /// Writes a number of rows, with commas.
 pub(crate) fn rows(count: u64) -> String {
     match count {
@@ -247,6 +252,7 @@ mod tests {
 
     #[test]
     fn figures_are_written_for_people() {
+        assert_eq!(plain("a\nDROP TABLE b\x1b[0m"), "a DROP TABLE b [0m");
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(grouped(-123_456), "-123,456");
         assert_eq!(grouped(999), "999");

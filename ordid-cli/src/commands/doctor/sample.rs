@@ -2,6 +2,7 @@
 
 use super::{
     model::{Insertion, Kind, Row, Storage, Table, Unseen, Value},
+    rules::grouped,
     session::{Refusal, Session},
     sql::{Sql, hex},
 };
@@ -104,7 +105,7 @@ async fn choose(session: &mut Session, table: &mut Table, size: u64) -> Result<(
         .cloned();
     let Some(key) = key.filter(|_| rows > size && table.storage != Storage::Other) else {
         table.sample.source = format!("{all} LIMIT {size}");
-        table.sample.how = format!("the first {size} rows that the server returns");
+        table.sample.how = format!("the first {} rows that the server returns", grouped(size));
         return Ok(());
     };
     let bounds = stretches(session, table, &key).await?;
@@ -121,6 +122,7 @@ async fn choose(session: &mut Session, table: &mut Table, size: u64) -> Result<(
         parts.push(stretch(condition, "", parts.len() + 1));
     }
     parts.push(stretch(String::new(), " DESC", parts.len() + 1));
+    let each = grouped(each);
     table.sample.how = match bounds.len() {
         0 => format!("the {each} lowest and the {each} highest keys"),
         between => format!(

@@ -326,7 +326,7 @@ fn text(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<(
     for shown in &report.tables {
         for key in &shown.keys {
             has_keys = true;
-            table.add_row(key_cells(shown, key));
+            table.add_row(key_cells(shown, key).map(|cell| rules::plain(&cell)));
         }
     }
     if has_keys {
@@ -340,8 +340,8 @@ fn text(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<(
     for table in partial {
         let line = format!(
             "of {} were read: {} ({} rows)",
-            table.table,
-            table.sampled_how,
+            rules::plain(&table.table),
+            rules::plain(&table.sampled_how),
             rules::grouped(table.sampled_rows)
         );
         let line = output.paint(Style::Dim, &line);
@@ -356,17 +356,23 @@ fn text(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<(
         };
         let severity = output.paint(style, finding.severity.name());
         let name = output.paint(Style::Bold, finding.rule.id);
-        output.line(&format!("{severity} {name} {}", place(finding)))?;
-        output.line(&format!("  {}", finding.message))?;
-        output.line(&format!("  cost:     {}", finding.cost))?;
-        output.line(&format!("  evidence: {}", finding.evidence.query))?;
+        output.line(&format!(
+            "{severity} {name} {}",
+            rules::plain(&place(finding))
+        ))?;
+        output.line(&format!("  {}", rules::plain(&finding.message)))?;
+        output.line(&format!("  cost:     {}", rules::plain(&finding.cost)))?;
+        output.line(&format!(
+            "  evidence: {}",
+            harmless(&finding.evidence.query)
+        ))?;
         output.line(&format!(
             "            => {}",
-            finding.evidence.answer.as_deref().unwrap_or("not asked")
+            rules::plain(finding.evidence.answer.as_deref().unwrap_or("not asked"))
         ))?;
         output.line(&format!(
             "  fix:      {}",
-            finding.fix.replace('\n', "\n            ")
+            harmless(&finding.fix).replace('\n', "\n            ")
         ))?;
     }
     output.line("")?;
@@ -377,6 +383,11 @@ fn text(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<(
         }
         false => output.line(&Counts::of(&report.findings).to_string()),
     }
+}
+
+/// Returns SQL without what does something to a terminal.
+fn harmless(sql: &str) -> String {
+    sql.replace(|letter: char| letter.is_control() && letter != '\n', " ")
 }
 
 /// Returns the cells of a key in the table of the text.

@@ -187,6 +187,15 @@ impl Sql {
         )
     }
 
+    /// Returns a type as it is declared. SQLite takes any text between quotes for one.
+    fn declared(self, declared: &str) -> String {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || " _(),".contains(letter);
+        match declared.chars().all(is_plain) {
+            true => declared.to_owned(),
+            false => self.name(declared),
+        }
+    }
+
     /// Returns the statements that build a SQLite table again with some columns declared otherwise, each with an
     /// expression for its values.
     pub(crate) fn rebuilt(
@@ -215,8 +224,10 @@ impl Sql {
                     " NOT NULL"
                 };
                 match change(&column.name) {
-                    Some((_, declaration, _)) => format!("{name} {declaration}{null}"),
-                    None => format!("{name} {}{null}", column.declared),
+                    Some((_, declaration, _)) => {
+                        format!("{name} {}{null}", self.declared(declaration))
+                    }
+                    None => format!("{name} {}{null}", self.declared(&column.declared)),
                 }
             })
             .collect();

@@ -13,7 +13,7 @@ use super::{
         model::{Kind, Value},
         profile::Part,
     },
-    Context, Found, Key, day, grouped, percent,
+    Context, Found, Key, day, grouped, percent, plain,
 };
 use crate::engine::Engine;
 
@@ -187,7 +187,10 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             cost: format!("{} numbers are left; {until}", grouped(highest - current)),
             fix: match (context.sql.0, key.column.kind) {
                 (_, Kind::Integer { bits: 64, .. }) => {
-                    format!("-- ordid plan --table {} --to uuid_v7", key.table.name)
+                    format!(
+                        "-- ordid plan --table {} --to uuid_v7",
+                        plain(&key.table.name.to_string())
+                    )
                 }
                 (Engine::Postgres, _) => {
                     let sequence = counter.map(|counter| {
@@ -259,7 +262,7 @@ fn epoch(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         ),
         query: format!("SELECT max({}) FROM {table}", column),
         cost: format!("{}; {per_day:.0} sampled keys a day: after the end a generator fails or repeats keys", key.size()),
-        fix: format!("-- ordid plan --table {} --to uuid_v7, or give the layout a newer epoch in a new column", key.table.name),
+        fix: format!("-- ordid plan --table {} --to uuid_v7, or give the layout a newer epoch in a new column", plain(&key.table.name.to_string())),
     }))
 }
 
@@ -366,7 +369,7 @@ fn shared_node(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         ),
         query,
         cost: format!("{}: two writers draw the same key whenever they make one in the same unit of time", key.size()),
-        fix: "-- lease nodes, so that none has two holders: CREATE TABLE by `ordid_sqlx::NodeTable`, or ordid-redis".to_owned(),
+        fix: "-- lease nodes, so that none has two holders: `SqlLease` of ordid-sqlx, or ordid-redis, ordid-zookeeper, ordid-etcd".to_owned(),
     }))
 }
 

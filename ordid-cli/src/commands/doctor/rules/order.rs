@@ -11,7 +11,7 @@ use super::{
         model::Kind,
         profile::Spelling,
     },
-    Context, Found, Key, bytes_text, day, grouped, is_random, percent,
+    Context, Found, Key, bytes_text, day, grouped, is_random, percent, plain,
 };
 use crate::engine::Engine;
 
@@ -29,6 +29,32 @@ pub(super) fn finding(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         .or_else(|| lost(context, key))
         .or_else(|| mixed(context, key))
         .or_else(|| out_of_order(context, key))
+}
+
+/// Says how many pages inserts change, where the size of the key's tree is known.
+fn changed_pages(context: &Context<'_>, key: &Key<'_>) -> String {
+    const INSERTS: f64 = 1_000.0;
+
+    let page = match context.sql.0 {
+        Engine::Postgres => 8_192,
+        Engine::Sqlite => 4_096,
+        _ => 16_384,
+    };
+    let index = key.table.index_of(&key.column.name);
+    let pages = index.and_then(|index| {
+        let leaves = index.leaves.as_ref().map(|leaves| leaves.pages);
+        leaves.or(index.bytes.map(|bytes| bytes / page))
+    });
+    let Some(pages) = pages.filter(|pages| *pages >= 32 && key.rows() > 0) else {
+        return String::new();
+    };
+    let count = pages as f64;
+    let random = count * (1.0 - (1.0 - 1.0 / count).powf(INSERTS));
+    let ordered = (INSERTS * count / key.rows() as f64).max(1.0);
+    format!(
+        "; 1,000 inserts change about {random:.0} of its {} leaves, where ordered keys change {ordered:.0}",
+        grouped(pages)
+    )
 }
 
 /// Says how full the key's tree is, where somebody knows.
@@ -98,9 +124,10 @@ fn random(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                 shares(key)
             ),
             query,
-            cost: format!("{size}{}{again}", fill(key)),
+            cost: format!("{size}{}{}{again}", fill(key), changed_pages(context, key)),
             fix: format!(
-                "-- let programs make uuid_v7 for {column}: new rows then go to the end, and old ones stay as they are\n{}",
+                "-- let programs make uuid_v7 for {}: new rows then go to the end, and old ones stay as they are\n{}",
+                plain(&column),
                 match context.sql.0 {
                     Engine::Sqlite => "VACUUM;".to_owned(),
                     _ => format!("OPTIMIZE TABLE {table};"),
@@ -122,9 +149,10 @@ fn random(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                 shares(key)
             ),
             query,
-            cost: format!("{size}{bytes}{}", fill(key)),
+            cost: format!("{size}{bytes}{}{}", fill(key), changed_pages(context, key)),
             fix: format!(
-                "-- let programs make uuid_v7 for {column}\n{}",
+                "-- let programs make uuid_v7 for {}\n{}",
+                plain(&column),
                 match context.sql.0 {
                     Engine::Postgres => {
                         let index = super::super::model::TableName {
@@ -220,8 +248,9 @@ fn lost(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             query,
             cost,
             fix: format!(
-                "-- let programs make {} for {column}, which rises in this column\n{}",
+                "-- let programs make {} for {}, which rises in this column\n{}",
                 comparison.scheme(),
+                plain(&column),
                 match sql.is_mysql()
                     && main.scheme == "uuid_v1"
                     && matches!(key.column.kind, Kind::Bytes { .. })
@@ -232,7 +261,7 @@ fn lost(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                     ),
                     false => format!(
                         "-- old rows: ordid plan --table {} --to uuid_v7",
-                        key.table.name
+                        plain(&key.table.name.to_string())
                     ),
                 }
             ),
@@ -319,7 +348,7 @@ fn out_of_order(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         cost: format!("{}{}", key.size(), fill(key)),
         fix: format!(
             "-- make keys by a generator that counts within the millisecond, and sort the rows of a statement by {}\n{}",
-            context.sql.name(&key.column.name),
+            plain(&context.sql.name(&key.column.name)),
             match context.sql.0 {
                 Engine::Sqlite => "VACUUM;".to_owned(),
                 Engine::Postgres => format!("REINDEX TABLE CONCURRENTLY {};", context.sql.table(&key.table.name)),

@@ -9,7 +9,7 @@ use super::{
         mysql::XA_RECOVER,
         postgres::PREPARED,
     },
-    Context, grouped,
+    Context, grouped, plain,
 };
 use crate::engine::Engine;
 
@@ -224,7 +224,8 @@ fn prepared(context: &Context<'_>) -> Option<Finding> {
     let mut finding = of_server(
         &PREPARED_ORPHAN,
         format!(
-            "{count} prepared transactions of flushes wait for their end, the oldest ({gid}) for {} s",
+            "prepared transactions of flushes that wait for their end: {count}, the oldest ({}) for {} s",
+            plain(gid),
             grouped(seconds)
         ),
         query.to_owned(),

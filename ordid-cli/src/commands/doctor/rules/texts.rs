@@ -55,7 +55,7 @@ fn two_spellings(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         one_spelling(context, key),
     );
     Some(key.finding(&TWO_SPELLINGS, Found {
-        message: format!("{} UUIDs are in two rows each, such as {first} and {second}", grouped(twice)),
+        message: format!("UUIDs that are in two rows: {}, such as {first} and {second}", grouped(twice)),
         query: format!(
             "SELECT {spelling} AS uuid, count(*) FROM {} GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 5",
             context.sql.sampled(key.table)

@@ -259,8 +259,9 @@ fn future(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let column = context.sql.as_text(key.column);
     Some(key.finding(&FUTURE_KEY, Found {
         message: format!(
-            "{} keys have times that are still to come, the latest {}: a clock is ahead, or bytes are not what they seem",
-            grouped(count), time(millis)
+            "{} of {} sampled keys have a time that is still to come, the latest {}: a clock is ahead, or bytes are not \
+             what they seem",
+            grouped(count), grouped(key.profile.values), time(millis)
         ),
         query: format!("SELECT {column} FROM {table} WHERE {condition}"),
         cost: format!(
