@@ -56,7 +56,9 @@ use crate::{
 
 /// Arguments of `ordid doctor`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 clean or notes only, 1 warnings or errors, 2 wrong use, 3 the database refused.")]
+#[command(
+    after_help = "Exit codes: 0 clean or notes only, 1 warnings or errors, 2 wrong use, 3 the database refused."
+)]
 pub(crate) struct Arguments {
     /// The database: postgres://.., mysql://.., mariadb://.., sqlite://.. or the path of a SQLite file
     #[arg(env = "DATABASE_URL", hide_env_values = true)]
@@ -79,7 +81,9 @@ pub(crate) struct Arguments {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected".to_owned())?;
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "a number of seconds is expected".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(limit) if (0.001..=3_600.0).contains(&seconds) => Ok(limit),
         _ => Err("between 0.001 and 3600 seconds are expected".to_owned()),
@@ -113,8 +117,15 @@ impl Arguments {
         } else {
             shown::write(&self, &report, output)?;
         }
-        let is_clean = report.findings.iter().all(|finding| finding.severity == Severity::Note);
-        Ok(if is_clean { Outcome::Fine } else { Outcome::Findings })
+        let is_clean = report
+            .findings
+            .iter()
+            .all(|finding| finding.severity == Severity::Note);
+        Ok(if is_clean {
+            Outcome::Fine
+        } else {
+            Outcome::Findings
+        })
     }
 
     async fn examine(&self) -> Result<Report, Failure> {
@@ -155,21 +166,26 @@ impl Arguments {
             examined.tables.push(table);
             progress.add(1);
         }
-        let now = Timestamp::try_from(std::time::SystemTime::now())
-            .map_err(|error| Failure::could_not(format_args!("the clock of this machine: {error}")))?;
+        let now = Timestamp::try_from(std::time::SystemTime::now()).map_err(|error| {
+            Failure::could_not(format_args!("the clock of this machine: {error}"))
+        })?;
         let context = Context::of(&examined, now);
         let mut findings = context.findings();
         let is_wanted = |table: &model::TableName| {
-            examined.tables.iter().any(|other| other.name == *table && self.wants(other))
+            examined
+                .tables
+                .iter()
+                .any(|other| other.name == *table && self.wants(other))
         };
         findings.retain(|finding| finding.table.as_ref().is_none_or(is_wanted));
         for finding in &mut findings {
             progress.say("asking for evidence");
             if finding.evidence.answer.is_none() {
-                finding.evidence.answer = Some(match session.rows(&finding.evidence.query).await? {
-                    Ok(rows) => shown::answer(&rows),
-                    Err(refusal) => format!("no answer: {refusal}"),
-                });
+                finding.evidence.answer =
+                    Some(match session.rows(&finding.evidence.query).await? {
+                        Ok(rows) => shown::answer(&rows),
+                        Err(refusal) => format!("no answer: {refusal}"),
+                    });
             }
         }
         progress.finish();
@@ -189,7 +205,9 @@ impl Arguments {
 
     fn check_names(&self, tables: &[Table]) -> Result<(), Failure> {
         let is_there = |name: &str| {
-            tables.iter().any(|table| name == table.name.name || name == table.name.to_string())
+            tables
+                .iter()
+                .any(|table| name == table.name.name || name == table.name.to_string())
         };
         match self.table.iter().find(|name| !is_there(name)) {
             Some(name) => Err(Failure::wrong(format_args!(
@@ -206,12 +224,28 @@ impl Arguments {
 /// SQLite has no type for times: there a text or an integer may be one.
 fn created(columns: &[Column], is_sqlite: bool) -> Option<String> {
     const NAMES: [&str; 14] = [
-        "created_at", "createdat", "created", "created_on", "createdon", "creation_time", "create_time", "createtime",
-        "inserted_at", "insertedat", "inserted", "date_created", "created_date", "created_time",
+        "created_at",
+        "createdat",
+        "created",
+        "created_on",
+        "createdon",
+        "creation_time",
+        "create_time",
+        "createtime",
+        "inserted_at",
+        "insertedat",
+        "inserted",
+        "date_created",
+        "created_date",
+        "created_time",
     ];
     let is_time = |column: &&Column| {
-        let is_untyped = matches!(column.kind, Kind::Integer { .. } | Kind::Text { .. } | Kind::Numeric);
-        (column.kind == Kind::Time || (is_sqlite && is_untyped)) && NAMES.contains(&&*column.name.to_ascii_lowercase())
+        let is_untyped = matches!(
+            column.kind,
+            Kind::Integer { .. } | Kind::Text { .. } | Kind::Numeric
+        );
+        (column.kind == Kind::Time || (is_sqlite && is_untyped))
+            && NAMES.contains(&&*column.name.to_ascii_lowercase())
     };
     let column = columns.iter().find(is_time)?;
     Some(column.name.clone())

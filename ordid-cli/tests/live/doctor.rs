@@ -20,16 +20,28 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         let mut add = |name: &str, test| {
             trials.push(servers.trial(server, &format!("doctor::{name}"), test));
         };
-        add("each_wrong_table_gives_exactly_its_finding_and_its_fix_ends_it", |url| wrong_tables(Engine::of(url), url));
-        add("ordids_own_tables_give_no_finding", |url| clean_tables(Engine::of(url), url));
+        add(
+            "each_wrong_table_gives_exactly_its_finding_and_its_fix_ends_it",
+            |url| wrong_tables(Engine::of(url), url),
+        );
+        add("ordids_own_tables_give_no_finding", |url| {
+            clean_tables(Engine::of(url), url)
+        });
         add("an_empty_database_gives_no_finding", |url| is_clean(url, 0));
         hostile::trials(server, &mut add);
     }
     let mut add = |name: &str, test: fn(&str) -> Result| {
-        trials.push(Trial::test(format!("doctor::{name} [sqlite]"), move || in_file(test)));
+        trials.push(Trial::test(format!("doctor::{name} [sqlite]"), move || {
+            in_file(test)
+        }));
     };
-    add("each_wrong_table_gives_exactly_its_finding_and_its_fix_ends_it", |url| wrong_tables(Engine::Sqlite, url));
-    add("ordids_own_tables_give_no_finding", |url| clean_tables(Engine::Sqlite, url));
+    add(
+        "each_wrong_table_gives_exactly_its_finding_and_its_fix_ends_it",
+        |url| wrong_tables(Engine::Sqlite, url),
+    );
+    add("ordids_own_tables_give_no_finding", |url| {
+        clean_tables(Engine::Sqlite, url)
+    });
     add("an_empty_database_gives_no_finding", |url| is_clean(url, 0));
     hostile::trials("sqlite", &mut add);
     hostile::servers(servers, trials);
@@ -50,9 +62,14 @@ pub(super) fn run(url: &str, script: &str) -> Result {
         return execute(url, script);
     }
     block_on(async {
-        let options = SqliteConnectOptions::new().filename(url).create_if_missing(true).foreign_keys(false);
+        let options = SqliteConnectOptions::new()
+            .filename(url)
+            .create_if_missing(true)
+            .foreign_keys(false);
         let mut connection = SqliteConnection::connect_with(&options).await?;
-        sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut connection).await?;
+        sqlx::raw_sql(AssertSqlSafe(script))
+            .execute(&mut connection)
+            .await?;
         connection.close().await
     })
 }
@@ -85,7 +102,11 @@ fn by_table(report: &Value) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for finding in report["findings"].as_array().into_iter().flatten() {
         let text = |name: &str| finding[name].as_str().unwrap_or_default();
-        let table = text("table").rsplit('.').next().unwrap_or_default().to_owned();
+        let table = text("table")
+            .rsplit('.')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
         let line = format!("{} {} {}", text("severity"), text("rule"), text("column"));
         found.entry(table).or_default().push(line);
     }
@@ -93,7 +114,10 @@ fn by_table(report: &Value) -> BTreeMap<String, Vec<String>> {
 }
 
 fn wrong_tables(engine: Engine, url: &str) -> Result {
-    let cases: Vec<Case> = wrong::cases().into_iter().filter(|case| case.engines.contains(&engine)).collect();
+    let cases: Vec<Case> = wrong::cases()
+        .into_iter()
+        .filter(|case| case.engines.contains(&engine))
+        .collect();
     for case in &cases {
         let script = (case.script)(engine);
         run(url, &script).map_err(|error| format!("{}: {error:?}", case.table))?;
@@ -105,14 +129,23 @@ fn wrong_tables(engine: Engine, url: &str) -> Result {
     for case in &cases {
         let found = found.remove(case.table).unwrap_or_default();
         if found != [case.finding] {
-            errors.push(format!("{}: {found:?} instead of {}", case.table, case.finding));
+            errors.push(format!(
+                "{}: {found:?} instead of {}",
+                case.table, case.finding
+            ));
         }
     }
-    errors.extend(found.into_iter().map(|(table, found)| format!("{table}: {found:?}")));
+    errors.extend(
+        found
+            .into_iter()
+            .map(|(table, found)| format!("{table}: {found:?}")),
+    );
     // What was found is to be seen by everyone.
     for finding in report["findings"].as_array().into_iter().flatten() {
         let answer = finding["evidence"]["answer"].as_str().unwrap_or_default();
-        let is_told = ["cost", "fix", "message"].iter().all(|part| finding[*part].as_str().is_some_and(|text| !text.is_empty()));
+        let is_told = ["cost", "fix", "message"]
+            .iter()
+            .all(|part| finding[*part].as_str().is_some_and(|text| !text.is_empty()));
         if !is_told || answer.is_empty() || answer.starts_with("no answer") {
             errors.push(format!("no evidence or remedy: {finding:#}"));
         }
@@ -121,17 +154,26 @@ fn wrong_tables(engine: Engine, url: &str) -> Result {
         return Err(errors.join("\n").into());
     }
     for case in cases.iter().filter(|case| case.is_fixed) {
-        let finding = report["findings"].as_array().into_iter().flatten().find(|finding| {
-            finding["table"].as_str().is_some_and(|table| table.rsplit('.').next() == Some(case.table))
-        });
-        let fix = finding.and_then(|finding| finding["fix"].as_str()).unwrap_or_default();
+        let finding = report["findings"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|finding| {
+                finding["table"]
+                    .as_str()
+                    .is_some_and(|table| table.rsplit('.').next() == Some(case.table))
+            });
+        let fix = finding
+            .and_then(|finding| finding["fix"].as_str())
+            .unwrap_or_default();
         // On servers each statement by itself: some of them refuse a transaction.
         let statements: Vec<&str> = match engine {
             Engine::Sqlite => vec![fix],
             _ => fix.split(";\n").collect(),
         };
         for statement in statements {
-            run(url, statement).map_err(|error| format!("{}: {statement}: {error:?}", case.table))?;
+            run(url, statement)
+                .map_err(|error| format!("{}: {statement}: {error:?}", case.table))?;
         }
         let table = examine_table(url, case.table)?;
         if !table.is_empty() {
@@ -156,10 +198,18 @@ fn clean_tables(engine: Engine, url: &str) -> Result {
     is_clean(url, 4)?;
     // Read in parts, they are as clean, and the report says so.
     let report = examine(url, &["--sample", "100"], 0)?;
-    let table = report["tables"].as_array().into_iter().flatten().find(|table| {
-        table["table"].as_str().is_some_and(|name| name.ends_with("orders"))
-    });
-    let how = table.and_then(|table| table["sampled_how"].as_str()).unwrap_or_default();
+    let table = report["tables"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|table| {
+            table["table"]
+                .as_str()
+                .is_some_and(|name| name.ends_with("orders"))
+        });
+    let how = table
+        .and_then(|table| table["sampled_how"].as_str())
+        .unwrap_or_default();
     if how == "all rows" || how.is_empty() {
         return Err(format!("{how}: {report:#}").into());
     }

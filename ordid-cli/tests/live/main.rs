@@ -3,6 +3,7 @@
 //! Servers are those of `ordid_harness`: private ones, those that `ORDID_TEST_POSTGRES_URL`, `ORDID_TEST_MARIADB_URL` and
 //! `ORDID_TEST_MYSQL_URL` name, or none; then the tests count as ignored, with the reason.
 
+mod bench;
 mod doctor;
 mod partition;
 mod place;
@@ -15,6 +16,7 @@ fn main() {
     let arguments = Arguments::from_args();
     let servers = Servers::find(!arguments.list);
     let mut trials = Vec::new();
+    bench::trials(&servers, &mut trials);
     doctor::trials(&servers, &mut trials);
     partition::trials(&servers, &mut trials);
     sql::trials(&servers, &mut trials);

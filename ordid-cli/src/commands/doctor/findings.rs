@@ -160,8 +160,14 @@ mod tests {
     #[test]
     fn ids_of_rules_are_distinct_words_with_hyphens() {
         for (at, rule) in RULES.iter().enumerate() {
-            assert!(RULES[at + 1..].iter().all(|other| other.id != rule.id), "{}", rule.id);
-            let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+            assert!(
+                RULES[at + 1..].iter().all(|other| other.id != rule.id),
+                "{}",
+                rule.id
+            );
+            let is_plain = |letter: char| {
+                letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-'
+            };
             assert!(rule.id.chars().all(is_plain), "{}", rule.id);
             assert!(rule.summary.ends_with('.'), "{}", rule.id);
         }

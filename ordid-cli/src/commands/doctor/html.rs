@@ -25,8 +25,14 @@ pub(crate) fn report(arguments: &Arguments, examined: &super::Report) -> Report 
         sections,
         facts: vec![
             ("Database".to_owned(), database),
-            ("Rows read of a table".to_owned(), format!("at most {}", rules::grouped(arguments.sample))),
-            ("Time limit of a query".to_owned(), format!("{} s", arguments.timeout.as_secs_f64())),
+            (
+                "Rows read of a table".to_owned(),
+                format!("at most {}", rules::grouped(arguments.sample)),
+            ),
+            (
+                "Time limit of a query".to_owned(),
+                format!("{} s", arguments.timeout.as_secs_f64()),
+            ),
             ("ordid".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ],
     }
@@ -48,11 +54,17 @@ fn keys(examined: &super::Report) -> Section {
                 table.table.clone(),
                 rules::grouped(table.sampled_rows),
                 table.sampled_how.clone(),
-                table.inserted_by.clone().unwrap_or_else(|| "unknown".to_owned()),
+                table
+                    .inserted_by
+                    .clone()
+                    .unwrap_or_else(|| "unknown".to_owned()),
             ]);
         }
     }
-    let filled = bars.iter().map(|(name, fill)| vec![name.clone(), format!("{fill:.1}")]).collect();
+    let filled = bars
+        .iter()
+        .map(|(name, fill)| vec![name.clone(), format!("{fill:.1}")])
+        .collect();
     let header = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let mut tables = vec![
         Figures {
@@ -108,7 +120,10 @@ fn finding(finding: &Finding) -> Section {
         ],
         pictures: Vec::new(),
         tables: Vec::new(),
-        code: vec![format!("{};\n-- {answer}", finding.evidence.query), finding.fix.clone()],
+        code: vec![
+            format!("{};\n-- {answer}", finding.evidence.query),
+            finding.fix.clone(),
+        ],
     }
 }
 

@@ -112,11 +112,19 @@ impl Table {
         if let Some(primary) = self.primary() {
             names.extend(&primary.columns);
         }
-        let unique = self.indexes.iter().filter(|index| index.is_unique && index.columns.len() == 1);
+        let unique = self
+            .indexes
+            .iter()
+            .filter(|index| index.is_unique && index.columns.len() == 1);
         names.extend(unique.flat_map(|index| &index.columns).filter(|name| {
-            self.column(name).is_some_and(|column| column.kind.may_hold_uuids())
+            self.column(name)
+                .is_some_and(|column| column.kind.may_hold_uuids())
         }));
-        names.extend(self.references.iter().flat_map(|reference| &reference.columns));
+        names.extend(
+            self.references
+                .iter()
+                .flat_map(|reference| &reference.columns),
+        );
         let mut distinct: Vec<String> = Vec::new();
         for name in names {
             if self.column(name).is_some() && !distinct.contains(name) {
@@ -129,7 +137,11 @@ impl Table {
     /// Returns the unique index of this column alone, or the primary key that begins with it.
     pub(crate) fn index_of(&self, column: &str) -> Option<&Index> {
         let leads = |index: &&Index| index.columns.first().is_some_and(|first| first == column);
-        let unique = self.indexes.iter().filter(leads).filter(|index| index.is_unique);
+        let unique = self
+            .indexes
+            .iter()
+            .filter(leads)
+            .filter(|index| index.is_unique);
         unique.max_by_key(|index| (index.is_primary, index.columns.len() == 1))
     }
 }
@@ -160,7 +172,10 @@ pub(crate) enum Kind {
     /// Bytes; of a fixed length, if one is given.
     Bytes { fixed: Option<u32> },
     /// Text.
-    Text { length: Option<u32>, is_padded: bool },
+    Text {
+        length: Option<u32>,
+        is_padded: bool,
+    },
     /// SQLite's NUMERIC or REAL affinity: text that looks like a number becomes one.
     Numeric,
     /// A time.

@@ -25,8 +25,7 @@ const ORDERED_FILL: f64 = 15.0 / 16.0;
 /// The server's prepared transactions, of all programs.
 pub(crate) const XA_RECOVER: &str = "XA RECOVER";
 
-const OURS: &str =
-    "TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') \
+const OURS: &str = "TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') \
      AND (DATABASE() IS NULL OR DATABASE() IN ('mysql') OR TABLE_SCHEMA = DATABASE())";
 
 /// Reads version, settings and the transactions that ordid has prepared, as far as the user may see them.
@@ -40,7 +39,12 @@ pub(crate) async fn server(session: &mut Session) -> Result<Server, Failure> {
         "SELECT @@GLOBAL.autocommit, {isolation}, @@GLOBAL.sql_mode, @@GLOBAL.innodb_flush_log_at_trx_commit, \
          @@GLOBAL.innodb_page_size"
     );
-    let row = session.catalog(&settings).await?.into_iter().next().unwrap_or_default();
+    let row = session
+        .catalog(&settings)
+        .await?
+        .into_iter()
+        .next()
+        .unwrap_or_default();
     let names = [
         "autocommit",
         "transaction_isolation",
@@ -50,10 +54,20 @@ pub(crate) async fn server(session: &mut Session) -> Result<Server, Failure> {
     ];
     let values = names.iter().enumerate();
     Ok(Server {
-        version: version.into_iter().flatten().flatten().next().unwrap_or_default(),
-        settings: values.map(|(at, name)| ((*name).to_owned(), text(&row, at))).collect(),
+        version: version
+            .into_iter()
+            .flatten()
+            .flatten()
+            .next()
+            .unwrap_or_default(),
+        settings: values
+            .map(|(at, name)| ((*name).to_owned(), text(&row, at)))
+            .collect(),
         prepared: match session.rows(XA_RECOVER).await? {
-            Ok(rows) => rows.iter().filter_map(|row| prepared(&text(row, 3))).collect(),
+            Ok(rows) => rows
+                .iter()
+                .filter_map(|row| prepared(&text(row, 3)))
+                .collect(),
             Err(_) => Vec::new(),
         },
     })
@@ -65,7 +79,9 @@ fn prepared(gid: &str) -> Option<(String, i64)> {
     let mut parts = gid.strip_prefix("ordid:")?.split(':');
     let flush: uuid::Uuid = parts.nth(1)?.parse().ok()?;
     let (seconds, _) = flush.get_timestamp()?.to_unix();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .ok()?;
     let age = i64::try_from(now.as_secs()).ok()? - i64::try_from(seconds).ok()?;
     Some((gid.to_owned(), age))
 }
@@ -99,12 +115,22 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
     let mut found = Vec::new();
     for row in session.catalog(&tables).await? {
         let key = (text(&row, 0), text(&row, 1));
-        let next = row.get(5).cloned().flatten().and_then(|next| next.parse::<i128>().ok());
-        let columns: Vec<Column> =
-            columns.get(&key).into_iter().flatten().map(|row| column(row, next)).collect();
+        let next = row
+            .get(5)
+            .cloned()
+            .flatten()
+            .and_then(|next| next.parse::<i128>().ok());
+        let columns: Vec<Column> = columns
+            .get(&key)
+            .into_iter()
+            .flatten()
+            .map(|row| column(row, next))
+            .collect();
         let mut indexes = gather(indexes.get(&key).into_iter().flatten());
         for index in &mut indexes {
-            index.bytes = trees.get(&(key.0.clone(), key.1.clone(), index.name.clone())).map(|tree| tree.0);
+            index.bytes = trees
+                .get(&(key.0.clone(), key.1.clone(), index.name.clone()))
+                .map(|tree| tree.0);
         }
         let created = super::created(&columns, false);
         let auto = columns.iter().find(|column| column.counter.is_some());
@@ -128,7 +154,8 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
             columns,
             indexes,
             references: referring(references.get(&key).into_iter().flatten()),
-            insertion: insertion.ok_or_else(|| "InnoDB keeps rows in the order of the key".to_owned()),
+            insertion: insertion
+                .ok_or_else(|| "InnoDB keeps rows in the order of the key".to_owned()),
             sample: Default::default(),
         });
     }
@@ -150,7 +177,10 @@ async fn trees(session: &mut Session) -> Result<Trees, Failure> {
     };
     let tree = |row: Vec<Option<String>>| {
         let pages = |at| u64::try_from(number(&row, at)).unwrap_or_default();
-        ((text(&row, 0), text(&row, 1), text(&row, 2)), (pages(3) * PAGE, pages(4)))
+        (
+            (text(&row, 0), text(&row, 1), text(&row, 2)),
+            (pages(3) * PAGE, pages(4)),
+        )
     };
     Ok(rows.into_iter().map(tree).collect())
 }
@@ -169,9 +199,18 @@ fn column(row: &[Option<String>], next: Option<i128>) -> Column {
         "uuid" => Kind::Uuid,
         "binary" => Kind::Bytes { fixed: length },
         "varbinary" | "tinyblob" | "blob" => Kind::Bytes { fixed: None },
-        "char" => Kind::Text { length, is_padded: true },
-        "varchar" => Kind::Text { length, is_padded: false },
-        "tinytext" | "text" => Kind::Text { length: None, is_padded: false },
+        "char" => Kind::Text {
+            length,
+            is_padded: true,
+        },
+        "varchar" => Kind::Text {
+            length,
+            is_padded: false,
+        },
+        "tinytext" | "text" => Kind::Text {
+            length: None,
+            is_padded: false,
+        },
         "datetime" | "timestamp" => Kind::Time,
         _ => Kind::Other,
     };
@@ -233,7 +272,10 @@ fn referring<'a>(rows: impl Iterator<Item = &'a Vec<Option<String>>>) -> Vec<Ref
     let mut references: Vec<Reference> = Vec::new();
     for row in rows {
         let name = text(row, 2);
-        if references.last().is_none_or(|reference| reference.name != name) {
+        if references
+            .last()
+            .is_none_or(|reference| reference.name != name)
+        {
             references.push(Reference {
                 name,
                 columns: Vec::new(),
@@ -255,7 +297,10 @@ fn referring<'a>(rows: impl Iterator<Item = &'a Vec<Option<String>>>) -> Vec<Ref
 fn by_name(rows: Rows) -> BTreeMap<(String, String), Rows> {
     let mut grouped: BTreeMap<(String, String), Rows> = BTreeMap::new();
     for row in rows {
-        grouped.entry((text(&row, 0), text(&row, 1))).or_default().push(row);
+        grouped
+            .entry((text(&row, 0), text(&row, 1)))
+            .or_default()
+            .push(row);
     }
     grouped
 }
@@ -268,7 +313,8 @@ fn by_name(rows: Rows) -> BTreeMap<(String, String), Rows> {
 /// The connection is lost.
 pub(crate) async fn leaves(session: &mut Session, table: &mut Table) -> Result<(), Failure> {
     let sql = Sql(session.engine());
-    let (Some(rows), Storage::Clustered, Some(primary)) = (table.rows, table.storage, table.primary())
+    let (Some(rows), Storage::Clustered, Some(primary)) =
+        (table.rows, table.storage, table.primary())
     else {
         return Ok(());
     };
@@ -279,8 +325,14 @@ pub(crate) async fn leaves(session: &mut Session, table: &mut Table) -> Result<(
         sql.text(name.schema.as_deref().unwrap_or_default()),
         sql.text(&name.name),
     );
-    let pages = session.rows(&query).await?.ok().and_then(|rows| rows.into_iter().flatten().flatten().next());
-    let pages = pages.and_then(|pages| pages.parse::<u64>().ok()).unwrap_or_default();
+    let pages = session
+        .rows(&query)
+        .await?
+        .ok()
+        .and_then(|rows| rows.into_iter().flatten().flatten().next());
+    let pages = pages
+        .and_then(|pages| pages.parse::<u64>().ok())
+        .unwrap_or_default();
     if pages < FEW_PAGES || primary.bytes.is_none() {
         return Ok(());
     }
@@ -319,7 +371,9 @@ fn stored_bytes(sql: Sql, column: &Column) -> String {
     let fixed = match column.kind {
         Kind::Integer { bits, .. } => Some(bits / 8),
         Kind::Uuid => Some(16),
-        Kind::Bytes { fixed: Some(length) } => Some(length),
+        Kind::Bytes {
+            fixed: Some(length),
+        } => Some(length),
         Kind::Time => Some(8),
         _ => None,
     };

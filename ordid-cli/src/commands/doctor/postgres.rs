@@ -86,13 +86,26 @@ pub(crate) struct Server {
 
 /// Reads version, settings and prepared transactions.
 pub(crate) async fn server(session: &mut Session) -> Result<Server, Failure> {
-    let version = session.catalog("SELECT current_setting('server_version')").await?;
+    let version = session
+        .catalog("SELECT current_setting('server_version')")
+        .await?;
     let settings = session.catalog(SETTINGS).await?;
     let prepared = session.catalog(PREPARED).await?;
     Ok(Server {
-        version: version.into_iter().flatten().flatten().next().unwrap_or_default(),
-        settings: settings.into_iter().map(|row| (text(&row, 0), text(&row, 1))).collect(),
-        prepared: prepared.into_iter().map(|row| (text(&row, 0), number(&row, 1))).collect(),
+        version: version
+            .into_iter()
+            .flatten()
+            .flatten()
+            .next()
+            .unwrap_or_default(),
+        settings: settings
+            .into_iter()
+            .map(|row| (text(&row, 0), text(&row, 1)))
+            .collect(),
+        prepared: prepared
+            .into_iter()
+            .map(|row| (text(&row, 0), number(&row, 1)))
+            .collect(),
     })
 }
 
@@ -105,7 +118,13 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
     let references = by_table(session.catalog(REFERENCES).await?);
     let pgstattuple = "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace \
                        WHERE e.extname = 'pgstattuple'";
-    let pgstattuple = session.catalog(pgstattuple).await?.into_iter().flatten().flatten().next();
+    let pgstattuple = session
+        .catalog(pgstattuple)
+        .await?
+        .into_iter()
+        .flatten()
+        .flatten()
+        .next();
     let mut tables = Vec::new();
     for row in session.catalog(TABLES).await? {
         let id = text(&row, 0);
@@ -126,8 +145,12 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
             }),
             (false, changed) => Err(format!("{changed} updates and deletes have moved its rows")),
         };
-        let mut indexes: Vec<Index> =
-            indexes.get(&id).into_iter().flatten().map(|row| index(row)).collect();
+        let mut indexes: Vec<Index> = indexes
+            .get(&id)
+            .into_iter()
+            .flatten()
+            .map(|row| index(row))
+            .collect();
         if let Some(schema) = &pgstattuple {
             for index in &mut indexes {
                 leaves(session, schema, &text(&row, 1), index).await?;
@@ -145,7 +168,12 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
             created: super::created(&columns, false),
             columns,
             indexes,
-            references: references.get(&id).into_iter().flatten().map(|row| reference(row)).collect(),
+            references: references
+                .get(&id)
+                .into_iter()
+                .flatten()
+                .map(|row| reference(row))
+                .collect(),
             insertion,
             sample: Default::default(),
         });
@@ -175,13 +203,28 @@ fn column(
     let declared = text(row, 2);
     let length = row[4].as_deref().and_then(|length| length.parse().ok());
     let kind = match &*text(row, 3) {
-        "smallint" => Kind::Integer { bits: 16, is_signed: true },
-        "integer" => Kind::Integer { bits: 32, is_signed: true },
-        "bigint" => Kind::Integer { bits: 64, is_signed: true },
+        "smallint" => Kind::Integer {
+            bits: 16,
+            is_signed: true,
+        },
+        "integer" => Kind::Integer {
+            bits: 32,
+            is_signed: true,
+        },
+        "bigint" => Kind::Integer {
+            bits: 64,
+            is_signed: true,
+        },
         "uuid" => Kind::Uuid,
         "bytea" => Kind::Bytes { fixed: None },
-        "character" => Kind::Text { length, is_padded: true },
-        "text" | "character varying" => Kind::Text { length, is_padded: false },
+        "character" => Kind::Text {
+            length,
+            is_padded: true,
+        },
+        "text" | "character varying" => Kind::Text {
+            length,
+            is_padded: false,
+        },
         "timestamp with time zone" | "timestamp without time zone" => Kind::Time,
         _ => Kind::Other,
     };
@@ -197,7 +240,8 @@ fn column(
             "b" => true,
             _ => {
                 let locale = locale.to_ascii_lowercase();
-                matches!(&*locale, "c" | "posix" | "c.utf-8" | "c.utf8" | "ucs_basic") || name == "ucs_basic"
+                matches!(&*locale, "c" | "posix" | "c.utf-8" | "c.utf8" | "ucs_basic")
+                    || name == "ucs_basic"
             }
         };
         let compares = match (is_bytes, text(row, 9) == "f") {
@@ -210,7 +254,11 @@ fn column(
             (true, _) => format!("the database's own, {locale}"),
             _ => name.clone(),
         };
-        Collation { name, compares, bytes_a_character: 1 }
+        Collation {
+            name,
+            compares,
+            bytes_a_character: 1,
+        }
     });
     Column {
         name: text(row, 1),
@@ -218,7 +266,10 @@ fn column(
         kind,
         collation,
         is_nullable: text(row, 5) == "t",
-        counter: row[10].as_ref().and_then(|sequence| counters.get(sequence)).cloned(),
+        counter: row[10]
+            .as_ref()
+            .and_then(|sequence| counters.get(sequence))
+            .cloned(),
         is_rowid: false,
     }
 }
@@ -231,7 +282,9 @@ fn index(row: &[Option<String>]) -> Index {
         is_unique: text(row, 3) == "t",
         is_whole: text(row, 4) == "t",
         // Only trees have leaves whose fill says something.
-        bytes: (text(row, 6) == "btree").then(|| u64::try_from(number(row, 5)).ok()).flatten(),
+        bytes: (text(row, 6) == "btree")
+            .then(|| u64::try_from(number(row, 5)).ok())
+            .flatten(),
         leaves: None,
     }
 }
@@ -290,7 +343,11 @@ pub(crate) fn computed_leaves(table: &mut Table) {
     let Some(rows) = table.rows.filter(|rows| *rows > 0) else {
         return;
     };
-    let sizes: Vec<Option<f64>> = table.indexes.iter().map(|index| entry_bytes(table, index)).collect();
+    let sizes: Vec<Option<f64>> = table
+        .indexes
+        .iter()
+        .map(|index| entry_bytes(table, index))
+        .collect();
     let schema = table.name.schema.clone();
     for (index, entry) in table.indexes.iter_mut().zip(sizes) {
         let (Some(bytes), Some(entry), None) = (index.bytes, entry, &index.leaves) else {
@@ -300,12 +357,18 @@ pub(crate) fn computed_leaves(table: &mut Table) {
         if pages < FEW_PAGES || !index.is_unique || !index.is_whole {
             continue;
         }
-        let name = TableName { schema: schema.clone(), name: index.name.clone() };
+        let name = TableName {
+            schema: schema.clone(),
+            name: index.name.clone(),
+        };
         index.leaves = Some(Leaves {
             pages,
             fill: (rows as f64 * entry / bytes as f64).min(1.0),
             ordered_fill: 0.9,
-            query: format!("SELECT pg_relation_size({}::regclass)", SQL.text(&SQL.table(&name))),
+            query: format!(
+                "SELECT pg_relation_size({}::regclass)",
+                SQL.text(&SQL.table(&name))
+            ),
             source: "computed from size and rows",
         });
     }
@@ -321,7 +384,11 @@ fn entry_bytes(table: &Table, index: &Index) -> Option<f64> {
         Kind::Uuid => 16.0,
         Kind::Integer { .. } => 8.0,
         Kind::Text { .. } | Kind::Bytes { .. } => {
-            let at = table.sample.columns.iter().position(|sampled| sampled == name)?;
+            let at = table
+                .sample
+                .columns
+                .iter()
+                .position(|sampled| sampled == name)?;
             let lengths = table.sample.rows.iter().map(|row| match &row.values[at] {
                 super::model::Value::Text(text) => text.len() + 1,
                 super::model::Value::Bytes(bytes) => bytes.len() + 1,

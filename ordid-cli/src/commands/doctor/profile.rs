@@ -9,7 +9,7 @@ use ordid_core::{
     scheme::{Certainty, Inspection},
 };
 
-use super::model::{Compares, Column, Kind, Row, Value};
+use super::model::{Column, Compares, Kind, Row, Value};
 use crate::engine::Engine;
 
 /// Integers below are counters: no layout with a time had reached them in its first days.
@@ -122,7 +122,9 @@ impl Spelling {
             };
         }
         let is_id = (16..=64).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_~+/=".contains(&byte))
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_~+/=".contains(&byte))
             && text.bytes().any(|byte| byte.is_ascii_digit());
         match (is_id, has_upper && has_lower) {
             (false, _) => Self::Text,
@@ -188,7 +190,9 @@ impl Profile {
 
     /// Returns the scheme of nearly all values.
     pub(crate) fn main(&self) -> Option<&Share> {
-        self.schemes.first().filter(|share| share.count * 10 >= self.values * 9)
+        self.schemes
+            .first()
+            .filter(|share| share.count * 10 >= self.values * 9)
     }
 
     /// Returns how many values are of the scheme.
@@ -199,30 +203,60 @@ impl Profile {
 
     /// Whether nearly all values are UUIDs as text.
     pub(crate) fn is_uuid_text(&self) -> bool {
-        let texts = self.spellings.iter().filter(|(spelling, _)| spelling.is_uuid_text());
+        let texts = self
+            .spellings
+            .iter()
+            .filter(|(spelling, _)| spelling.is_uuid_text());
         let count: usize = texts.map(|(_, count)| count).sum();
         self.values > 0 && count * 10 >= self.values * 9
     }
 
-    fn assign(&mut self, read: &[(usize, Vec<Inspection>)], created: &[Option<i64>], is_counted: bool) {
+    fn assign(
+        &mut self,
+        read: &[(usize, Vec<Inspection>)],
+        created: &[Option<i64>],
+        is_counted: bool,
+    ) {
         let stated = |candidates: &[Inspection]| {
-            candidates.iter().find(|candidate| candidate.certainty == Certainty::Stated).copied()
+            candidates
+                .iter()
+                .find(|candidate| candidate.certainty == Certainty::Stated)
+                .copied()
         };
         let is_random = |candidates: &[Inspection]| {
             stated(candidates).is_some_and(|stated| stated.scheme == "uuid_v4")
         };
-        let random: Vec<_> = read.iter().filter(|(_, candidates)| is_random(candidates)).collect();
+        let random: Vec<_> = read
+            .iter()
+            .filter(|(_, candidates)| is_random(candidates))
+            .collect();
         // COMBs are of version 4, and only the times in many of them show it.
-        let comb = guess(random.iter().map(|(row, candidates)| (*row, &candidates[..])), created, |candidate| {
-            candidate.certainty == Certainty::Likely && candidate.moment.is_some()
+        let comb = guess(
+            random
+                .iter()
+                .map(|(row, candidates)| (*row, &candidates[..])),
+            created,
+            |candidate| candidate.certainty == Certainty::Likely && candidate.moment.is_some(),
+        );
+        let open = read
+            .iter()
+            .filter(|(_, candidates)| stated(candidates).is_none());
+        let open: Vec<_> = open
+            .map(|(row, candidates)| (*row, &candidates[..]))
+            .collect();
+        let guessed = guess(open.iter().copied(), created, |candidate| {
+            candidate.certainty == Certainty::Likely
         });
-        let open = read.iter().filter(|(_, candidates)| stated(candidates).is_none());
-        let open: Vec<_> = open.map(|(row, candidates)| (*row, &candidates[..])).collect();
-        let guessed = guess(open.iter().copied(), created, |candidate| candidate.certainty == Certainty::Likely);
-        self.also = guessed.as_ref().map(|guess| guess.also.clone()).unwrap_or_default();
+        self.also = guessed
+            .as_ref()
+            .map(|guess| guess.also.clone())
+            .unwrap_or_default();
         for (row, candidates) in read {
             let by_name = |name: Option<&'static str>| {
-                candidates.iter().find(|candidate| Some(candidate.scheme) == name).copied()
+                candidates
+                    .iter()
+                    .find(|candidate| Some(candidate.scheme) == name)
+                    .copied()
             };
             let chosen = match stated(candidates) {
                 Some(stated) if stated.scheme == "uuid_v4" => {
@@ -255,7 +289,8 @@ impl Profile {
             };
         }
         self.schemes = shares.into_values().collect();
-        self.schemes.sort_by_key(|share| std::cmp::Reverse(share.count));
+        self.schemes
+            .sort_by_key(|share| std::cmp::Reverse(share.count));
     }
 }
 
@@ -264,7 +299,12 @@ fn millis(inspection: &Inspection) -> Option<i64> {
     i64::try_from(moment.unix_nanos.div_euclid(1_000_000)).ok()
 }
 
-fn candidates(value: &Value, swap: Option<Comparison>, is_counted: bool, now: Timestamp) -> Vec<Inspection> {
+fn candidates(
+    value: &Value,
+    swap: Option<Comparison>,
+    is_counted: bool,
+    now: Timestamp,
+) -> Vec<Inspection> {
     let of_bytes = |bytes: &[u8]| detect(Unknown::Bytes(bytes), now).candidates;
     match value {
         Value::Uuid(bytes) => of_bytes(bytes),
@@ -278,11 +318,13 @@ fn candidates(value: &Value, swap: Option<Comparison>, is_counted: bool, now: Ti
             Err(_) if text.bytes().all(|byte| byte.is_ascii_digit()) => Vec::new(),
             Err(_) => detect(Unknown::Text(text), now).candidates,
         },
-        Value::Integer(number) if !is_counted => match (i64::try_from(*number), u64::try_from(*number)) {
-            (Ok(number), _) => of_bytes(&number.to_be_bytes()),
-            (_, Ok(number)) => of_bytes(&number.to_be_bytes()),
-            _ => Vec::new(),
-        },
+        Value::Integer(number) if !is_counted => {
+            match (i64::try_from(*number), u64::try_from(*number)) {
+                (Ok(number), _) => of_bytes(&number.to_be_bytes()),
+                (_, Ok(number)) => of_bytes(&number.to_be_bytes()),
+                _ => Vec::new(),
+            }
+        }
         Value::Integer(_) | Value::Real(_) | Value::Null => Vec::new(),
     }
 }
@@ -307,7 +349,13 @@ fn swap<'a>(values: impl Iterator<Item = &'a Value>, now: Timestamp) -> Option<C
     if keys.len() < FEW {
         return None;
     }
-    let of_one_version = [None, Some(Comparison::UuidToBin), Some(Comparison::DotNetBytes)].into_iter().filter(|swap| {
+    let of_one_version = [
+        None,
+        Some(Comparison::UuidToBin),
+        Some(Comparison::DotNetBytes),
+    ]
+    .into_iter()
+    .filter(|swap| {
         let mut versions = keys.iter().map(|key| version(&unswapped(key, *swap)));
         let first = versions.next().flatten();
         first.is_some() && versions.all(|version| version == first)
@@ -316,27 +364,38 @@ fn swap<'a>(values: impl Iterator<Item = &'a Value>, now: Timestamp) -> Option<C
     let has_likely_times = |swap: &Option<Comparison>| {
         keys.iter().all(|key| {
             let read = detect(Unknown::Bytes(&unswapped(key, *swap)), now);
-            let stated = read.candidates.iter().find(|candidate| candidate.certainty == Certainty::Stated);
+            let stated = read
+                .candidates
+                .iter()
+                .find(|candidate| candidate.certainty == Certainty::Stated);
             let time = stated.and_then(millis);
             let now = i64::try_from(now.as_unix_millis()).unwrap_or(i64::MAX);
             time.is_some_and(|time| (EARLIEST..=now.saturating_add(DAY)).contains(&time))
         })
     };
-    of_one_version.clone().find(has_likely_times).or_else(|| of_one_version.clone().next()).flatten()
+    of_one_version
+        .clone()
+        .find(has_likely_times)
+        .or_else(|| of_one_version.clone().next())
+        .flatten()
 }
 
 fn version(bytes: &[u8; 16]) -> Option<usize> {
     let uuid = uuid::Uuid::from_bytes(*bytes);
     let is_rfc = uuid.get_variant() == uuid::Variant::RFC4122;
-    is_rfc.then(|| uuid.get_version_num()).filter(|version| (1..=8).contains(version))
+    is_rfc
+        .then(|| uuid.get_version_num())
+        .filter(|version| (1..=8).contains(version))
 }
 
 /// Whether integers are those of a counter: small, or one after the other.
 fn is_counter<'a>(values: impl Iterator<Item = &'a Value> + Clone) -> bool {
-    let numbers = || values.clone().filter_map(|value| match value {
-        Value::Integer(number) => Some(*number),
-        _ => None,
-    });
+    let numbers = || {
+        values.clone().filter_map(|value| match value {
+            Value::Integer(number) => Some(*number),
+            _ => None,
+        })
+    };
     let (Some(low), Some(high)) = (numbers().min(), numbers().max()) else {
         return false;
     };
@@ -367,7 +426,9 @@ fn guess<'a>(
     let mut votes: Vec<Votes> = Vec::new();
     for (row, candidates) in values {
         for candidate in candidates.iter().filter(|candidate| counts(candidate)) {
-            let position = votes.iter().position(|vote| vote.scheme == candidate.scheme);
+            let position = votes
+                .iter()
+                .position(|vote| vote.scheme == candidate.scheme);
             let position = position.unwrap_or_else(|| {
                 votes.push(Votes {
                     scheme: candidate.scheme,
@@ -396,16 +457,27 @@ fn guess<'a>(
         vote.compared > 0 && vote.distance / compared < day
     };
     let fitting: Vec<&Votes> = votes.iter().filter(fits).collect();
-    let nearest = fitting.iter().copied().filter(near).min_by_key(|vote| vote.distance / day);
+    let nearest = fitting
+        .iter()
+        .copied()
+        .filter(near)
+        .min_by_key(|vote| vote.distance / day);
     // The first of equals, which is the catalogue's order. A table in use has keys of lately.
     let newest = || {
         let newest = fitting.iter().map(|vote| vote.newest / 1_000).max()?;
-        fitting.iter().copied().find(|vote| vote.newest / 1_000 == newest)
+        fitting
+            .iter()
+            .copied()
+            .find(|vote| vote.newest / 1_000 == newest)
     };
     let chosen = nearest.or_else(newest)?;
     Some(Guess {
         scheme: chosen.scheme,
-        also: fitting.iter().map(|vote| vote.scheme).filter(|scheme| *scheme != chosen.scheme).collect(),
+        also: fitting
+            .iter()
+            .map(|vote| vote.scheme)
+            .filter(|scheme| *scheme != chosen.scheme)
+            .collect(),
     })
 }
 
@@ -446,6 +518,9 @@ fn steps_down(engine: Engine, column: &Column, rows: &[Row], at: usize) -> Optio
         return None;
     }
     placed.sort();
-    let down = placed.windows(2).filter(|pair| pair[1].1 < pair[0].1).count();
+    let down = placed
+        .windows(2)
+        .filter(|pair| pair[1].1 < pair[0].1)
+        .count();
     Some((down, placed.len() - 1))
 }

@@ -115,12 +115,16 @@ impl<'a> Context<'a> {
                     table,
                     column,
                     at,
-                    is_primary: table.primary().is_some_and(|primary| is_in(&primary.columns)),
-                    is_unique: table
-                        .indexes
+                    is_primary: table
+                        .primary()
+                        .is_some_and(|primary| is_in(&primary.columns)),
+                    is_unique: table.indexes.iter().any(|index| {
+                        index.is_unique && index.columns.len() == 1 && is_in(&index.columns)
+                    }),
+                    is_reference: table
+                        .references
                         .iter()
-                        .any(|index| index.is_unique && index.columns.len() == 1 && is_in(&index.columns)),
-                    is_reference: table.references.iter().any(|reference| is_in(&reference.columns)),
+                        .any(|reference| is_in(&reference.columns)),
                     profile: Profile::of(examined.engine, column, &table.sample.rows, at, now),
                 });
             }
@@ -140,7 +144,10 @@ impl<'a> Context<'a> {
             let mut damage = values::findings(self, key);
             damage.extend(texts::finding(self, key));
             // Of values that are not what they should be the order says nothing.
-            if !damage.iter().any(|finding| WITHOUT_ORDER.contains(&finding.rule)) {
+            if !damage
+                .iter()
+                .any(|finding| WITHOUT_ORDER.contains(&finding.rule))
+            {
                 findings.extend(order::finding(self, key));
             }
             findings.extend(damage);
@@ -206,7 +213,11 @@ pub(crate) fn bytes_text(bytes: u64) -> String {
 
 /// Writes a part of a whole as per cent.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
-    let percent = if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
+    let percent = if whole > 0.0 {
+        100.0 * part / whole
+    } else {
+        0.0
+    };
     match percent {
         _ if percent > 0.0 && percent < 1.0 => format!("{percent:.2} %"),
         _ => format!("{percent:.0} %"),

@@ -58,7 +58,10 @@ pub(crate) async fn read(
     let query = selected(sql, table);
     match session.rows(&query).await? {
         Ok(rows) => {
-            table.sample.rows = rows.into_iter().map(|row| decoded(sql, table, row)).collect();
+            table.sample.rows = rows
+                .into_iter()
+                .map(|row| decoded(sql, table, row))
+                .collect();
             if table.sample.is_whole && !table.is_counted {
                 table.rows = u64::try_from(table.sample.rows.len()).ok();
                 table.is_counted = true;
@@ -87,11 +90,18 @@ async fn choose(session: &mut Session, table: &mut Table, size: u64) -> Result<(
     let rows = table.rows.unwrap_or_default();
     if session.engine() == Engine::Postgres && rows > size {
         let percent = (100.0 * size as f64 / rows as f64).min(100.0);
-        table.sample.source = format!("{all} TABLESAMPLE SYSTEM ({percent:.6}) REPEATABLE (1) LIMIT {}", size * 2);
-        table.sample.how = format!("the rows of {percent:.2} % of the pages, which TABLESAMPLE SYSTEM has chosen");
+        table.sample.source = format!(
+            "{all} TABLESAMPLE SYSTEM ({percent:.6}) REPEATABLE (1) LIMIT {}",
+            size * 2
+        );
+        table.sample.how =
+            format!("the rows of {percent:.2} % of the pages, which TABLESAMPLE SYSTEM has chosen");
         return Ok(());
     }
-    let key = table.primary().and_then(|primary| primary.columns.first()).cloned();
+    let key = table
+        .primary()
+        .and_then(|primary| primary.columns.first())
+        .cloned();
     let Some(key) = key.filter(|_| rows > size && table.storage != Storage::Other) else {
         table.sample.source = format!("{all} LIMIT {size}");
         table.sample.how = format!("the first {size} rows that the server returns");
@@ -113,7 +123,9 @@ async fn choose(session: &mut Session, table: &mut Table, size: u64) -> Result<(
     parts.push(stretch(String::new(), " DESC", parts.len() + 1));
     table.sample.how = match bounds.len() {
         0 => format!("the {each} lowest and the {each} highest keys"),
-        between => format!("the {each} lowest keys, the {each} highest, and {between} stretches of {each} between them"),
+        between => format!(
+            "the {each} lowest keys, the {each} highest, and {between} stretches of {each} between them"
+        ),
     };
     // A row in two stretches is one.
     table.sample.source = parts.join(" UNION ");
@@ -122,13 +134,22 @@ async fn choose(session: &mut Session, table: &mut Table, size: u64) -> Result<(
 
 /// Returns the columns that evidence looks at: those of keys, and what tells the order of insertion.
 fn seen(sql: Sql, table: &Table) -> String {
-    let mut names: Vec<String> = table.sample.columns.iter().map(|name| sql.name(name)).collect();
+    let mut names: Vec<String> = table
+        .sample
+        .columns
+        .iter()
+        .map(|name| sql.name(name))
+        .collect();
     let created = table.created.as_ref().map(|name| sql.name(name));
     // The place of a row is a column behind the derived table only if it is named.
-    let place = table.insertion.as_ref().ok().map(|insertion| match &*insertion.sql {
-        "ctid" | "rowid" => format!("{0} AS {0}", insertion.sql),
-        column => column.to_owned(),
-    });
+    let place = table
+        .insertion
+        .as_ref()
+        .ok()
+        .map(|insertion| match &*insertion.sql {
+            "ctid" | "rowid" => format!("{0} AS {0}", insertion.sql),
+            column => column.to_owned(),
+        });
     for name in created.into_iter().chain(place) {
         if !names.contains(&name) {
             names.push(name);
@@ -138,11 +159,7 @@ fn seen(sql: Sql, table: &Table) -> String {
 }
 
 /// Returns values that divide the keys between the lowest and the highest; none for texts.
-async fn stretches(
-    session: &mut Session,
-    table: &Table,
-    key: &str,
-) -> Result<Vec<Value>, Failure> {
+async fn stretches(session: &mut Session, table: &Table, key: &str) -> Result<Vec<Value>, Failure> {
     let sql = Sql(session.engine());
     let Some(column) = table.column(key) else {
         return Ok(Vec::new());
@@ -178,7 +195,11 @@ async fn stretches(
 
 /// Returns the query of the sample: the cells of its columns, the place, and the time.
 fn selected(sql: Sql, table: &Table) -> String {
-    let columns = table.sample.columns.iter().filter_map(|name| table.column(name));
+    let columns = table
+        .sample
+        .columns
+        .iter()
+        .filter_map(|name| table.column(name));
     let mut cells: Vec<String> = columns.map(|column| sql.cell(column)).collect();
     cells.push(place(sql, table));
     let created = table.created.as_ref().and_then(|name| table.column(name));
@@ -194,9 +215,15 @@ fn place(sql: Sql, table: &Table) -> String {
             "(ctid::text::point)[0]::bigint * 65536 + (ctid::text::point)[1]::bigint".to_owned()
         }
         Ok(insertion) => {
-            let column = table.columns.iter().find(|column| sql.name(&column.name) == insertion.sql);
+            let column = table
+                .columns
+                .iter()
+                .find(|column| sql.name(&column.name) == insertion.sql);
             match column {
-                Some(column) if !matches!(column.kind, Kind::Integer { .. }) || table.created.as_ref() == Some(&column.name) => {
+                Some(column)
+                    if !matches!(column.kind, Kind::Integer { .. })
+                        || table.created.as_ref() == Some(&column.name) =>
+                {
                     sql.millis(column)
                 }
                 _ => insertion.sql.clone(),
@@ -207,8 +234,14 @@ fn place(sql: Sql, table: &Table) -> String {
 
 fn decoded(sql: Sql, table: &Table, row: Vec<Option<String>>) -> Row {
     let mut cells = row.into_iter();
-    let columns = table.sample.columns.iter().filter_map(|name| table.column(name));
-    let values = columns.map(|column| sql.read(column, cells.next().flatten())).collect();
+    let columns = table
+        .sample
+        .columns
+        .iter()
+        .filter_map(|name| table.column(name));
+    let values = columns
+        .map(|column| sql.read(column, cells.next().flatten()))
+        .collect();
     let mut number = || cells.next().flatten();
     Row {
         values,

@@ -35,7 +35,9 @@ pub(crate) fn document(findings: &[Finding]) -> Value {
 
 fn result(finding: &Finding) -> Value {
     let index = RULES.iter().position(|rule| *rule == finding.rule);
-    let index = index.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1);
+    let index = index
+        .and_then(|index| i64::try_from(index).ok())
+        .unwrap_or(-1);
     // What stands for the same problem in the next run, whatever its figures are.
     let place = place(finding);
     json!({

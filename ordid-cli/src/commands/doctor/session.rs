@@ -14,11 +14,7 @@ use sqlx::{
     pool::PoolConnection,
 };
 
-use crate::{
-    database::Database,
-    engine::Engine,
-    failure::Failure,
-};
+use crate::{database::Database, engine::Engine, failure::Failure};
 
 /// How long the catalog may take, at least: it is small, and nothing is known without it.
 const CATALOG_LIMIT: Duration = Duration::from_secs(10);
@@ -148,9 +144,15 @@ impl Session {
         self.connection = Some(connection);
         let settings: &[&str] = match engine {
             // A table that somebody alters is not waited for longer than a query takes. Scans begin at the first page.
-            Engine::Postgres => &["SET synchronize_seqscans = off", "SET search_path = pg_catalog"],
+            Engine::Postgres => &[
+                "SET synchronize_seqscans = off",
+                "SET search_path = pg_catalog",
+            ],
             // Else sizes are a day old.
-            Engine::Mysql => &["SET SESSION information_schema_stats_expiry = 0", NO_ESCAPES],
+            Engine::Mysql => &[
+                "SET SESSION information_schema_stats_expiry = 0",
+                NO_ESCAPES,
+            ],
             Engine::Mariadb => &[NO_ESCAPES],
             _ => &[],
         };
@@ -163,17 +165,24 @@ impl Session {
     async fn ask(&mut self, sql: &str, limit: Duration) -> Result<Rows, sqlx::Error> {
         let engine = self.engine();
         let millis = limit.as_millis().max(1);
-        let connection = self.connection.as_mut().expect("it is connected whenever it is asked");
+        let connection = self
+            .connection
+            .as_mut()
+            .expect("it is connected whenever it is asked");
         let sql = AssertSqlSafe(sql.to_owned());
         match connection {
             Connection::Postgres(connection) => {
                 let set = format!("SET statement_timeout = {millis}");
-                sqlx::raw_sql(AssertSqlSafe(set)).execute(&mut **connection).await?;
+                sqlx::raw_sql(AssertSqlSafe(set))
+                    .execute(&mut **connection)
+                    .await?;
                 let rows = sqlx::raw_sql(sql).fetch_all(&mut **connection).await?;
                 rows.iter()
                     .map(|row| {
                         let columns = 0..row.columns().len();
-                        columns.map(|column| row.try_get_unchecked(column)).collect()
+                        columns
+                            .map(|column| row.try_get_unchecked(column))
+                            .collect()
                     })
                     .collect()
             }
@@ -186,7 +195,9 @@ impl Session {
                 };
                 let locks = format!("SET SESSION lock_wait_timeout = {}", limit.as_secs().max(1));
                 for set in [set, locks] {
-                    sqlx::raw_sql(AssertSqlSafe(set)).execute(&mut **connection).await?;
+                    sqlx::raw_sql(AssertSqlSafe(set))
+                        .execute(&mut **connection)
+                        .await?;
                 }
                 let rows = sqlx::raw_sql(sql).fetch_all(&mut **connection).await?;
                 rows.iter()

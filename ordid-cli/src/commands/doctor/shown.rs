@@ -15,7 +15,15 @@ use crate::{
 };
 
 /// The columns of the table of keys.
-pub(crate) const HEADER: [&str; 7] = ["key", "type", "rows", "values", "oldest", "newest", "steps down"];
+pub(crate) const HEADER: [&str; 7] = [
+    "key",
+    "type",
+    "rows",
+    "values",
+    "oldest",
+    "newest",
+    "steps down",
+];
 
 /// The most rows of an answer that are shown.
 const ANSWER_ROWS: usize = 8;
@@ -114,7 +122,12 @@ pub(crate) struct Counts {
 impl Counts {
     /// Counts them.
     pub(crate) fn of(findings: &[Finding]) -> Self {
-        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        let count = |severity| {
+            findings
+                .iter()
+                .filter(|finding| finding.severity == severity)
+                .count()
+        };
         Self {
             error: count(Severity::Error),
             warning: count(Severity::Warning),
@@ -129,8 +142,18 @@ impl std::fmt::Display for Counts {
             1 => format!("1 {word}"),
             count => format!("{count} {word}s"),
         };
-        let Self { error, warning, note } = self;
-        write!(f, "{}, {}, {}", plural(*error, "error"), plural(*warning, "warning"), plural(*note, "note"))
+        let Self {
+            error,
+            warning,
+            note,
+        } = self;
+        write!(
+            f,
+            "{}, {}, {}",
+            plural(*error, "error"),
+            plural(*warning, "warning"),
+            plural(*note, "note")
+        )
     }
 }
 
@@ -148,8 +171,17 @@ pub(crate) fn tables(context: &Context<'_>, wants: impl Fn(&super::Table) -> boo
                 true => "none: the table has no key".to_owned(),
                 false => table.sample.how.clone(),
             },
-            inserted_by: table.insertion.as_ref().ok().map(|insertion| insertion.by.clone()),
-            keys: context.keys.iter().filter(|key| key.table.name == table.name).map(key_row).collect(),
+            inserted_by: table
+                .insertion
+                .as_ref()
+                .ok()
+                .map(|insertion| insertion.by.clone()),
+            keys: context
+                .keys
+                .iter()
+                .filter(|key| key.table.name == table.name)
+                .map(key_row)
+                .collect(),
         })
         .collect()
 }
@@ -158,12 +190,24 @@ fn key_row(key: &Key<'_>) -> KeyRow {
     let index = key.table.index_of(&key.column.name);
     let leaves = index.and_then(|index| index.leaves.as_ref());
     let rounded = |fill: f64| (fill * 1_000.0).round() / 1_000.0;
-    let roles = [(key.is_primary, "primary"), (key.is_unique && !key.is_primary, "unique"), (key.is_reference, "foreign")];
+    let roles = [
+        (key.is_primary, "primary"),
+        (key.is_unique && !key.is_primary, "unique"),
+        (key.is_reference, "foreign"),
+    ];
     KeyRow {
         column: key.column.name.clone(),
         declared: key.column.declared.clone(),
-        collation: key.column.collation.as_ref().map(|collation| collation.name.clone()),
-        roles: roles.into_iter().filter(|(has, _)| *has).map(|(_, role)| role).collect(),
+        collation: key
+            .column
+            .collation
+            .as_ref()
+            .map(|collation| collation.name.clone()),
+        roles: roles
+            .into_iter()
+            .filter(|(has, _)| *has)
+            .map(|(_, role)| role)
+            .collect(),
         values: key.profile.values,
         nulls: key.profile.nulls,
         spellings: key
@@ -208,7 +252,9 @@ pub(crate) fn answer(rows: &Rows) -> String {
         return "no rows".to_owned();
     }
     let line = |row: &Vec<Option<String>>| {
-        let cells = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL").trim());
+        let cells = row
+            .iter()
+            .map(|cell| cell.as_deref().unwrap_or("NULL").trim());
         cells.collect::<Vec<_>>().join(" | ")
     };
     let mut lines: Vec<String> = rows.iter().take(ANSWER_ROWS).map(line).collect();
@@ -223,7 +269,11 @@ pub(crate) fn answer(rows: &Rows) -> String {
 /// # Errors
 ///
 /// The output cannot be written.
-pub(crate) fn write(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<(), Failure> {
+pub(crate) fn write(
+    arguments: &Arguments,
+    report: &Report,
+    output: &mut Output,
+) -> Result<(), Failure> {
     match output.is_json() {
         true => json(arguments, report, output),
         false => text(arguments, report, output),
@@ -280,9 +330,17 @@ fn text(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<(
         output.line("")?;
         output.line(&table.to_string())?;
     }
-    let partial = report.tables.iter().filter(|table| !table.keys.is_empty() && table.sampled_how != "all rows");
+    let partial = report
+        .tables
+        .iter()
+        .filter(|table| !table.keys.is_empty() && table.sampled_how != "all rows");
     for table in partial {
-        let line = format!("of {} were read: {} ({} rows)", table.table, table.sampled_how, rules::grouped(table.sampled_rows));
+        let line = format!(
+            "of {} were read: {} ({} rows)",
+            table.table,
+            table.sampled_how,
+            rules::grouped(table.sampled_rows)
+        );
         let line = output.paint(Style::Dim, &line);
         output.line(&line)?;
     }
@@ -299,8 +357,14 @@ fn text(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<(
         output.line(&format!("  {}", finding.message))?;
         output.line(&format!("  cost:     {}", finding.cost))?;
         output.line(&format!("  evidence: {}", finding.evidence.query))?;
-        output.line(&format!("            => {}", finding.evidence.answer.as_deref().unwrap_or("not asked")))?;
-        output.line(&format!("  fix:      {}", finding.fix.replace('\n', "\n            ")))?;
+        output.line(&format!(
+            "            => {}",
+            finding.evidence.answer.as_deref().unwrap_or("not asked")
+        ))?;
+        output.line(&format!(
+            "  fix:      {}",
+            finding.fix.replace('\n', "\n            ")
+        ))?;
     }
     output.line("")?;
     match report.findings.is_empty() {
@@ -321,12 +385,25 @@ pub(crate) fn key_cells(table: &Table, key: &KeyRow) -> [String; 7] {
     };
     let schemes = key.schemes.iter().map(|scheme| match key.schemes.len() {
         1 => scheme.scheme.to_owned(),
-        _ => format!("{} {}", scheme.scheme, rules::percent(scheme.count as f64, key.values as f64)),
+        _ => format!(
+            "{} {}",
+            scheme.scheme,
+            rules::percent(scheme.count as f64, key.values as f64)
+        ),
     });
     let schemes = schemes.collect::<Vec<_>>().join(", ");
-    let day = |time: Option<&String>| time.map_or("-".to_owned(), |time| time.chars().take(10).collect());
-    let oldest = key.schemes.iter().filter_map(|scheme| scheme.oldest.as_ref()).min();
-    let newest = key.schemes.iter().filter_map(|scheme| scheme.newest.as_ref()).max();
+    let day =
+        |time: Option<&String>| time.map_or("-".to_owned(), |time| time.chars().take(10).collect());
+    let oldest = key
+        .schemes
+        .iter()
+        .filter_map(|scheme| scheme.oldest.as_ref())
+        .min();
+    let newest = key
+        .schemes
+        .iter()
+        .filter_map(|scheme| scheme.newest.as_ref())
+        .max();
     [
         format!("{}.{}", table.table, key.column),
         match &key.collation {
@@ -334,11 +411,17 @@ pub(crate) fn key_cells(table: &Table, key: &KeyRow) -> [String; 7] {
             None => key.declared.clone(),
         },
         rows,
-        if schemes.is_empty() { "-".to_owned() } else { schemes },
+        if schemes.is_empty() {
+            "-".to_owned()
+        } else {
+            schemes
+        },
         day(oldest),
         day(newest),
         match (key.steps_down, key.steps) {
-            (Some(down), Some(steps)) => format!("{} of {}", rules::grouped(down), rules::grouped(steps)),
+            (Some(down), Some(steps)) => {
+                format!("{} of {}", rules::grouped(down), rules::grouped(steps))
+            }
             _ => "unknown".to_owned(),
         },
     ]

@@ -189,19 +189,31 @@ impl Sql {
 
     /// Returns the statements that build a SQLite table again with some columns declared otherwise, each with an
     /// expression for its values.
-    pub(crate) fn rebuilt(self, table: &Table, changed: &[(&str, &str, String)], tail: &str) -> String {
+    pub(crate) fn rebuilt(
+        self,
+        table: &Table,
+        changed: &[(&str, &str, String)],
+        tail: &str,
+    ) -> String {
         let new = TableName {
             name: format!("{}_new", table.name.name),
             ..table.name.clone()
         };
         let change = |name: &str| changed.iter().find(|(column, ..)| *column == name);
-        let primary = table.primary().map(|index| &index.columns[..]).unwrap_or_default();
+        let primary = table
+            .primary()
+            .map(|index| &index.columns[..])
+            .unwrap_or_default();
         let mut declared: Vec<String> = table
             .columns
             .iter()
             .map(|column| {
                 let name = self.name(&column.name);
-                let null = if column.is_nullable && !primary.contains(&column.name) { "" } else { " NOT NULL" };
+                let null = if column.is_nullable && !primary.contains(&column.name) {
+                    ""
+                } else {
+                    " NOT NULL"
+                };
                 match change(&column.name) {
                     Some((_, declaration, _)) => format!("{name} {declaration}{null}"),
                     None => format!("{name} {}{null}", column.declared),
@@ -221,7 +233,11 @@ impl Sql {
             .collect();
         let is_without_rowid = table.storage == super::model::Storage::Clustered
             && !table.columns.iter().any(|column| column.is_rowid);
-        let tail = if is_without_rowid { " WITHOUT ROWID" } else { tail };
+        let tail = if is_without_rowid {
+            " WITHOUT ROWID"
+        } else {
+            tail
+        };
         let (old, new_name) = (self.table(&table.name), self.table(&new));
         format!(
             "-- add the defaults, checks, references and indexes of the old table\n\

@@ -25,7 +25,12 @@ const ORDERED_FILL: f64 = 0.877;
 pub(crate) async fn server(session: &mut Session) -> Result<Server, Failure> {
     let version = session.catalog("SELECT sqlite_version()").await?;
     Ok(Server {
-        version: version.into_iter().flatten().flatten().next().unwrap_or_default(),
+        version: version
+            .into_iter()
+            .flatten()
+            .flatten()
+            .next()
+            .unwrap_or_default(),
         settings: BTreeMap::new(),
         prepared: Vec::new(),
     })
@@ -36,8 +41,14 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
     let list = "SELECT l.name, l.wr, s.sql FROM pragma_table_list AS l \
                 JOIN sqlite_schema AS s ON s.name = l.name AND s.type = 'table' \
                 WHERE l.schema = 'main' AND l.type = 'table' AND l.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1";
-    let sequences = match session.rows("SELECT name, seq FROM sqlite_sequence").await? {
-        Ok(rows) => rows.into_iter().map(|row| (text(&row, 0), number(&row, 1))).collect(),
+    let sequences = match session
+        .rows("SELECT name, seq FROM sqlite_sequence")
+        .await?
+    {
+        Ok(rows) => rows
+            .into_iter()
+            .map(|row| (text(&row, 0), number(&row, 1)))
+            .collect(),
         // No table is AUTOINCREMENT.
         Err(_) => BTreeMap::new(),
     };
@@ -45,7 +56,9 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
     for row in session.catalog(list).await? {
         let (name, has_no_rowid) = (text(&row, 0), text(&row, 1) == "1");
         let quoted = SQL.text(&name);
-        let columns = format!("SELECT name, type, \"notnull\", pk FROM pragma_table_xinfo({quoted}) WHERE hidden <> 1");
+        let columns = format!(
+            "SELECT name, type, \"notnull\", pk FROM pragma_table_xinfo({quoted}) WHERE hidden <> 1"
+        );
         let columns = session.catalog(&columns).await?;
         let in_key = columns.iter().filter(|row| number(row, 3) > 0).count();
         let (mut indexes, collations) = indexes(session, &quoted, has_no_rowid).await?;
@@ -135,7 +148,8 @@ async fn indexes(
         let mut columns: Vec<String> = parts.iter().map(|part| text(part, 0)).collect();
         if is_primary && has_no_rowid {
             // The tree has all columns, and the key's stand in front.
-            let keys = format!("SELECT name FROM pragma_table_info({table}) WHERE pk > 0 ORDER BY pk");
+            let keys =
+                format!("SELECT name FROM pragma_table_info({table}) WHERE pk > 0 ORDER BY pk");
             let keys = session.catalog(&keys).await?;
             columns = keys.iter().map(|key| text(key, 0)).collect();
         }
@@ -158,7 +172,10 @@ async fn references(session: &mut Session, table: &str) -> Result<Vec<Reference>
     let mut references: Vec<Reference> = Vec::new();
     for row in session.catalog(&list).await? {
         let name = format!("foreign key {}", text(&row, 0));
-        if references.last().is_none_or(|reference| reference.name != name) {
+        if references
+            .last()
+            .is_none_or(|reference| reference.name != name)
+        {
             references.push(Reference {
                 name,
                 columns: Vec::new(),
@@ -189,7 +206,10 @@ fn column(
     let is_rowid =
         is_key && is_single_key && !has_no_rowid && declared.eq_ignore_ascii_case("integer");
     let kind = affinity(&declared);
-    let collation = collations.get(&name).map(String::as_str).unwrap_or("BINARY");
+    let collation = collations
+        .get(&name)
+        .map(String::as_str)
+        .unwrap_or("BINARY");
     let collation = Collation {
         name: collation.to_owned(),
         compares: match collation {
@@ -221,9 +241,15 @@ fn affinity(declared: &str) -> Kind {
     let declared = declared.to_ascii_uppercase();
     let has = |part: &str| declared.contains(part);
     if has("INT") {
-        Kind::Integer { bits: 64, is_signed: true }
+        Kind::Integer {
+            bits: 64,
+            is_signed: true,
+        }
     } else if has("CHAR") || has("CLOB") || has("TEXT") {
-        Kind::Text { length: None, is_padded: false }
+        Kind::Text {
+            length: None,
+            is_padded: false,
+        }
     } else if has("BLOB") || declared.is_empty() {
         Kind::Bytes { fixed: None }
     } else if has("DATE") || has("TIME") {
@@ -247,7 +273,11 @@ pub(crate) async fn leaves(session: &mut Session, table: &mut Table) -> Result<(
     let has_own_tree = table.storage == Storage::Clustered;
     for index in table.indexes.iter_mut().filter(|index| index.is_unique) {
         // dbstat knows the tree of a table without rowid by the table's name.
-        let name = if index.is_primary && has_own_tree { &main } else { &index.name };
+        let name = if index.is_primary && has_own_tree {
+            &main
+        } else {
+            &index.name
+        };
         if let Some((bytes, leaves)) = tree(session, name).await? {
             index.bytes = Some(bytes);
             index.leaves = leaves;

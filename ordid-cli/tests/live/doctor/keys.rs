@@ -79,7 +79,8 @@ pub(super) fn ordered_texts(count: u64) -> Vec<String> {
     let clock = std::sync::Arc::new(ordid_core::clock::SystemClock);
     let generator = entry.generator(None, clock).expect("a generator");
     let texts = (0..count).map(|row| {
-        let time = ordid_core::clock::Timestamp::from_unix_millis(BEGIN + row * 1_000).expect("a time");
+        let time =
+            ordid_core::clock::Timestamp::from_unix_millis(BEGIN + row * 1_000).expect("a time");
         generator.generate_at(time).expect("a key").text(None)
     });
     texts.collect()
@@ -96,6 +97,8 @@ pub(super) fn native(engine: Engine, uuid: u128) -> String {
 /// Statements that insert rows, each of which is what stands between parentheses.
 pub(super) fn insert(table: &str, rows: impl IntoIterator<Item = String>) -> String {
     let rows: Vec<String> = rows.into_iter().map(|row| format!("({row})")).collect();
-    let statements = rows.chunks(500).map(|rows| format!("INSERT INTO {table} VALUES {};\n", rows.join(", ")));
+    let statements = rows
+        .chunks(500)
+        .map(|rows| format!("INSERT INTO {table} VALUES {};\n", rows.join(", ")));
     statements.collect()
 }

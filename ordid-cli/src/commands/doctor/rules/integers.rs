@@ -40,14 +40,21 @@ pub(super) fn findings(context: &Context<'_>, key: &Key<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let counter = moved(context, key).or_else(|| key_space(context, key));
-    [counter, epoch(context, key), shared_node(context, key)].into_iter().flatten().collect()
+    [counter, epoch(context, key), shared_node(context, key)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn numbers<'a>(key: &'a Key<'_>) -> impl Iterator<Item = i128> + Clone + 'a {
-    key.table.sample.rows.iter().filter_map(|row| match row.values[key.at] {
-        Value::Integer(number) => Some(number),
-        _ => None,
-    })
+    key.table
+        .sample
+        .rows
+        .iter()
+        .filter_map(|row| match row.values[key.at] {
+            Value::Integer(number) => Some(number),
+            _ => None,
+        })
 }
 
 /// Whether the keys are of a layout with a time, and not of a counter.
@@ -57,16 +64,26 @@ fn has_times(key: &Key<'_>) -> bool {
 
 fn moved(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let counter = key.column.counter.as_ref()?;
-    let small = numbers(key).filter(|number| *number < LOWEST_LAYOUT).count();
-    let large = numbers(key).filter(|number| *number >= LOWEST_LAYOUT).count();
+    let small = numbers(key)
+        .filter(|number| *number < LOWEST_LAYOUT)
+        .count();
+    let large = numbers(key)
+        .filter(|number| *number >= LOWEST_LAYOUT)
+        .count();
     let is_keyed = has_times(key) && context.sql.0 != Engine::Sqlite;
     let highest = numbers(key).max()?;
     // A counter of its own has given as many as there are rows, more or less.
     let is_mixed = small > 0 && large > 0 && Some(highest) != key.column.kind.highest();
-    if large == 0 || !(is_keyed || is_mixed) || counter.last.is_some_and(|last| last < LOWEST_LAYOUT) {
+    if large == 0
+        || !(is_keyed || is_mixed)
+        || counter.last.is_some_and(|last| last < LOWEST_LAYOUT)
+    {
         return None;
     }
-    let (table, column) = (context.sql.table(&key.table.name), context.sql.name(&key.column.name));
+    let (table, column) = (
+        context.sql.table(&key.table.name),
+        context.sql.name(&key.column.name),
+    );
     Some(key.finding(&COUNTER_MOVED, Found {
         message: format!(
             "{} of {} sampled keys are no numbers of {}: the next one that it gives follows {}",
@@ -85,10 +102,15 @@ fn moved(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
 
 /// Returns how many numbers a day were used, from the times of the rows.
 fn rate(key: &Key<'_>) -> Option<f64> {
-    let points = key.table.sample.rows.iter().filter_map(|row| match row.values[key.at] {
-        Value::Integer(number) => Some((row.created?, number)),
-        _ => None,
-    });
+    let points = key
+        .table
+        .sample
+        .rows
+        .iter()
+        .filter_map(|row| match row.values[key.at] {
+            Value::Integer(number) => Some((row.created?, number)),
+            _ => None,
+        });
     let (first, last) = (points.clone().min()?, points.max()?);
     let days = (last.0 - first.0) as f64 / DAY as f64;
     let numbers = (last.1 - first.1) as f64;
@@ -99,7 +121,9 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let counter = key.column.counter.as_ref();
     let of_type = key.column.kind.highest()?;
     let highest = counter.map_or(of_type, |counter| counter.highest.min(of_type));
-    let current = counter.and_then(|counter| counter.last).max(numbers(key).max())?;
+    let current = counter
+        .and_then(|counter| counter.last)
+        .max(numbers(key).max())?;
     if has_times(key) || current <= 0 || (counter.is_none() && !key.is_primary) {
         return None;
     }
@@ -114,12 +138,22 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         _ if used >= 0.5 => Severity::Warning,
         _ => return None,
     };
-    let (table, column) = (context.sql.table(&key.table.name), context.sql.name(&key.column.name));
+    let (table, column) = (
+        context.sql.table(&key.table.name),
+        context.sql.name(&key.column.name),
+    );
     let until = match (rate, days) {
         (Some(rate), Some(days)) => {
-            let whole = (0..40_000_i64).take_while(|day| (*day as f64) < days).count();
-            let end = context.now.saturating_add(i64::try_from(whole).unwrap_or(i64::MAX).saturating_mul(DAY));
-            format!("at {rate:.0} numbers a day, as the rows' times show, it ends on {}", day(end))
+            let whole = (0..40_000_i64)
+                .take_while(|day| (*day as f64) < days)
+                .count();
+            let end = context
+                .now
+                .saturating_add(i64::try_from(whole).unwrap_or(i64::MAX).saturating_mul(DAY));
+            format!(
+                "at {rate:.0} numbers a day, as the rows' times show, it ends on {}",
+                day(end)
+            )
         }
         _ => "nobody knows when it ends: no column has the rows' times".to_owned(),
     };
@@ -128,35 +162,75 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         _ => key.column.declared.clone(),
     };
     let is_random_next = context.sql.0 == Engine::Sqlite && current == i128::from(i64::MAX);
-    let after = if is_random_next { "; SQLite now draws random ids" } else { "" };
-    Some(key.finding(&KEY_SPACE_END, Found {
-        severity: Some(severity),
-        message: format!("{} of {} numbers of {what} are used ({}){after}", grouped(current), grouped(highest), percent(used, 1.0)),
-        query: format!("SELECT max({column}) FROM {table}"),
-        cost: format!("{} numbers are left; {until}", grouped(highest - current)),
-        fix: match (context.sql.0, key.column.kind) {
-            (_, Kind::Integer { bits: 64, .. }) => format!("-- ordid plan --table {} --to uuid_v7", key.table.name),
-            (Engine::Postgres, _) => {
-                let sequence = counter.map(|counter| format!("\nALTER SEQUENCE {} AS bigint MAXVALUE {};", counter.name, i64::MAX));
-                format!("ALTER TABLE {table} ALTER COLUMN {column} TYPE bigint;{}", sequence.unwrap_or_default())
-            }
-            (_, Kind::Integer { is_signed, .. }) => {
-                let unsigned = if is_signed { "" } else { " UNSIGNED" };
-                let auto = if counter.is_some() { " AUTO_INCREMENT" } else { "" };
-                format!("ALTER TABLE {table} MODIFY {column} BIGINT{unsigned} NOT NULL{auto};")
-            }
-            _ => String::new(),
+    let after = if is_random_next {
+        "; SQLite now draws random ids"
+    } else {
+        ""
+    };
+    Some(key.finding(
+        &KEY_SPACE_END,
+        Found {
+            severity: Some(severity),
+            message: format!(
+                "{} of {} numbers of {what} are used ({}){after}",
+                grouped(current),
+                grouped(highest),
+                percent(used, 1.0)
+            ),
+            query: format!("SELECT max({column}) FROM {table}"),
+            cost: format!("{} numbers are left; {until}", grouped(highest - current)),
+            fix: match (context.sql.0, key.column.kind) {
+                (_, Kind::Integer { bits: 64, .. }) => {
+                    format!("-- ordid plan --table {} --to uuid_v7", key.table.name)
+                }
+                (Engine::Postgres, _) => {
+                    let sequence = counter.map(|counter| {
+                        format!(
+                            "\nALTER SEQUENCE {} AS bigint MAXVALUE {};",
+                            counter.name,
+                            i64::MAX
+                        )
+                    });
+                    format!(
+                        "ALTER TABLE {table} ALTER COLUMN {column} TYPE bigint;{}",
+                        sequence.unwrap_or_default()
+                    )
+                }
+                (_, Kind::Integer { is_signed, .. }) => {
+                    let unsigned = if is_signed { "" } else { " UNSIGNED" };
+                    let auto = if counter.is_some() {
+                        " AUTO_INCREMENT"
+                    } else {
+                        ""
+                    };
+                    format!("ALTER TABLE {table} MODIFY {column} BIGINT{unsigned} NOT NULL{auto};")
+                }
+                _ => String::new(),
+            },
         },
-    }))
+    ))
 }
 
 fn epoch(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let main = key.profile.main()?;
     let (oldest, newest) = main.times?;
     let highest = match key.column.kind {
-        Kind::Integer { bits: 64, is_signed: true } => i64::MAX.to_be_bytes().to_vec(),
-        Kind::Integer { bits: 64, is_signed: false } => u64::MAX.to_be_bytes().to_vec(),
-        Kind::Bytes { .. } if key.profile.spellings.contains_key(&super::super::profile::Spelling::Bytes(12)) => vec![0xff; 12],
+        Kind::Integer {
+            bits: 64,
+            is_signed: true,
+        } => i64::MAX.to_be_bytes().to_vec(),
+        Kind::Integer {
+            bits: 64,
+            is_signed: false,
+        } => u64::MAX.to_be_bytes().to_vec(),
+        Kind::Bytes { .. }
+            if key
+                .profile
+                .spellings
+                .contains_key(&super::super::profile::Spelling::Bytes(12)) =>
+        {
+            vec![0xff; 12]
+        }
         _ => return None,
     };
     let end = end(&highest, main.scheme)?;
@@ -164,8 +238,12 @@ fn epoch(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     if left > IN_SIGHT {
         return None;
     }
-    let (table, column) = (context.sql.table(&key.table.name), context.sql.name(&key.column.name));
-    let per_day = u64::try_from(key.profile.values).unwrap_or_default() as f64 / ((newest - oldest).max(1) as f64 / DAY as f64);
+    let (table, column) = (
+        context.sql.table(&key.table.name),
+        context.sql.name(&key.column.name),
+    );
+    let per_day = u64::try_from(key.profile.values).unwrap_or_default() as f64
+        / ((newest - oldest).max(1) as f64 / DAY as f64);
     let of_column = key.column.declared.to_lowercase();
     Some(key.finding(&EPOCH_END, Found {
         severity: Some(if left < SOON { Severity::Error } else { Severity::Warning }),
@@ -184,8 +262,14 @@ fn end(highest: &[u8], scheme: &str) -> Option<i64> {
     let mut highest = highest.to_vec();
     // A layout may leave its top bits unused.
     for _ in 0..4 {
-        let read = detect(Unknown::Bytes(&highest), Timestamp::saturating_from_unix_millis(0));
-        let of_scheme = read.candidates.iter().find(|candidate| candidate.scheme == scheme);
+        let read = detect(
+            Unknown::Bytes(&highest),
+            Timestamp::saturating_from_unix_millis(0),
+        );
+        let of_scheme = read
+            .candidates
+            .iter()
+            .find(|candidate| candidate.scheme == scheme);
         if let Some(moment) = of_scheme.and_then(|candidate| candidate.moment) {
             return i64::try_from(moment.unix_nanos / 1_000_000).ok();
         }
@@ -216,7 +300,11 @@ fn shared_node(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     if !is_integer || main.times.is_none() {
         return None;
     }
-    let parts = key.profile.parts.iter().filter(|part| part.scheme == main.scheme);
+    let parts = key
+        .profile
+        .parts
+        .iter()
+        .filter(|part| part.scheme == main.scheme);
     let signs = signs(key, parts);
     let is_split = key.table.sample.is_whole && signs.split >= 3 && signs.split * 5 >= signs.ticks;
     let is_back = signs.back >= 3;
@@ -231,23 +319,37 @@ fn shared_node(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     if is_split {
         seen.push(format!(
             "in {} of {} milliseconds with several keys of a node the sequences are two runs",
-            grouped(signs.split), grouped(signs.ticks)
+            grouped(signs.split),
+            grouped(signs.ticks)
         ));
     }
     if is_back {
-        seen.push(format!("{} times the time of a node goes back by more than a second in the order of insertion", grouped(signs.back)));
+        seen.push(format!(
+            "{} times the time of a node goes back by more than a second in the order of insertion",
+            grouped(signs.back)
+        ));
     }
-    let (table, column) = (context.sql.table(&key.table.name), context.sql.name(&key.column.name));
-    let part = key.profile.parts.iter().find(|part| part.node == Some(node) && part.millis == Some(millis))?;
+    let (table, column) = (
+        context.sql.table(&key.table.name),
+        context.sql.name(&key.column.name),
+    );
+    let part = key
+        .profile
+        .parts
+        .iter()
+        .find(|part| part.node == Some(node) && part.millis == Some(millis))?;
     let Value::Integer(example) = key.table.sample.rows[part.row].values[key.at] else {
         return None;
     };
     let query = match signs.doubled {
         0 => format!(
             "SELECT {column} FROM {table} WHERE {column} BETWEEN {} AND {} ORDER BY 1 LIMIT 20",
-            example - 4_096, example + 4_096
+            example - 4_096,
+            example + 4_096
         ),
-        _ => format!("SELECT {column}, count(*) FROM {table} GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 20"),
+        _ => format!(
+            "SELECT {column}, count(*) FROM {table} GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 20"
+        ),
     };
     Some(key.finding(&SHARED_NODE, Found {
         severity: Some(if signs.doubled > 0 { Severity::Error } else { Severity::Warning }),
@@ -267,7 +369,8 @@ fn signs<'a>(key: &Key<'_>, parts: impl Iterator<Item = &'a Part>) -> Signs {
     let mut ticks: BTreeMap<(u64, i64), Vec<u64>> = BTreeMap::new();
     let mut placed: Vec<(i128, u64, i64)> = Vec::new();
     for part in parts {
-        let (Some(node), Some(millis), Some(counter)) = (part.node, part.millis, part.counter) else {
+        let (Some(node), Some(millis), Some(counter)) = (part.node, part.millis, part.counter)
+        else {
             continue;
         };
         ticks.entry((node, millis)).or_default().push(counter);
@@ -277,7 +380,10 @@ fn signs<'a>(key: &Key<'_>, parts: impl Iterator<Item = &'a Part>) -> Signs {
     }
     for (tick, counters) in &mut ticks {
         counters.sort_unstable();
-        let doubled = counters.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        let doubled = counters
+            .windows(2)
+            .filter(|pair| pair[0] == pair[1])
+            .count();
         let is_split = counters.windows(2).any(|pair| pair[1] - pair[0] > APART);
         signs.doubled += doubled;
         signs.ticks += usize::from(counters.len() > 1);

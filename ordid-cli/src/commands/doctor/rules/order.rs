@@ -49,7 +49,12 @@ fn shares(key: &Key<'_>) -> String {
         let part = percent(share.count as f64, key.profile.values as f64);
         match share.times {
             Some((oldest, newest)) => {
-                format!("{part} are {} ({} to {})", share.scheme, day(oldest), day(newest))
+                format!(
+                    "{part} are {} ({} to {})",
+                    share.scheme,
+                    day(oldest),
+                    day(newest)
+                )
             }
             None => format!("{part} are {}", share.scheme),
         }
@@ -58,18 +63,30 @@ fn shares(key: &Key<'_>) -> String {
 }
 
 fn random(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
-    let random = key.profile.schemes.iter().filter(|share| is_random(share.scheme));
+    let random = key
+        .profile
+        .schemes
+        .iter()
+        .filter(|share| is_random(share.scheme));
     let count: usize = random.map(|share| share.count).sum();
     let is_most = count * 10 >= key.profile.values * 9;
     let is_clustered = key.is_clustered();
     if count < 2 || count * 10 < key.profile.values || !(is_clustered || is_most) {
         return None;
     }
-    let (table, column) = (context.sql.table(&key.table.name), context.sql.name(&key.column.name));
+    let (table, column) = (
+        context.sql.table(&key.table.name),
+        context.sql.name(&key.column.name),
+    );
     let size = key.size();
     let query = context.sql.versions(key.table, key.column);
     if is_clustered {
-        let others = key.table.indexes.iter().filter(|index| !index.is_primary).count();
+        let others = key
+            .table
+            .indexes
+            .iter()
+            .filter(|index| !index.is_primary)
+            .count();
         let again = match others {
             0 => String::new(),
             1 => "; the other index repeats the key".to_owned(),
@@ -93,27 +110,36 @@ fn random(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         }));
     }
     let index = key.table.index_of(&key.column.name)?;
-    let bytes = index.bytes.map(|bytes| format!(", the index has {}", bytes_text(bytes))).unwrap_or_default();
-    Some(key.finding(&RANDOM_INDEX, Found {
-        message: format!("random keys: {}; each insert hits another page of the index", shares(key)),
-        query,
-        cost: format!("{size}{bytes}{}", fill(key)),
-        fix: format!(
-            "-- let programs make uuid_v7 for {column}\n{}",
-            match context.sql.0 {
-                Engine::Postgres => {
-                    let index = super::super::model::TableName {
-                        name: index.name.clone(),
-                        ..key.table.name.clone()
-                    };
-                    format!("REINDEX INDEX CONCURRENTLY {};", context.sql.table(&index))
+    let bytes = index
+        .bytes
+        .map(|bytes| format!(", the index has {}", bytes_text(bytes)))
+        .unwrap_or_default();
+    Some(key.finding(
+        &RANDOM_INDEX,
+        Found {
+            message: format!(
+                "random keys: {}; each insert hits another page of the index",
+                shares(key)
+            ),
+            query,
+            cost: format!("{size}{bytes}{}", fill(key)),
+            fix: format!(
+                "-- let programs make uuid_v7 for {column}\n{}",
+                match context.sql.0 {
+                    Engine::Postgres => {
+                        let index = super::super::model::TableName {
+                            name: index.name.clone(),
+                            ..key.table.name.clone()
+                        };
+                        format!("REINDEX INDEX CONCURRENTLY {};", context.sql.table(&index))
+                    }
+                    Engine::Sqlite => format!("REINDEX {table};"),
+                    _ => format!("OPTIMIZE TABLE {table};"),
                 }
-                Engine::Sqlite => format!("REINDEX {table};"),
-                _ => format!("OPTIMIZE TABLE {table};"),
-            }
-        ),
-        ..Found::default()
-    }))
+            ),
+            ..Found::default()
+        },
+    ))
 }
 
 /// Returns how the column compares its UUIDs.
@@ -132,8 +158,17 @@ fn lost(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let query = query.unwrap_or_else(|| sql.versions(key.table, key.column));
     let cost = format!("{}{}", key.size(), fill(key));
     if comparison == Comparison::MariaDbUuid {
-        let old = |scheme: &str| key.profile.parts.iter().filter(|part| part.scheme == scheme).count();
-        let swapped: usize = ["uuid_v1", "uuid_v2", "uuid_v3", "uuid_v4", "uuid_v5"].iter().map(|scheme| old(scheme)).sum();
+        let old = |scheme: &str| {
+            key.profile
+                .parts
+                .iter()
+                .filter(|part| part.scheme == scheme)
+                .count()
+        };
+        let swapped: usize = ["uuid_v1", "uuid_v2", "uuid_v3", "uuid_v4", "uuid_v5"]
+            .iter()
+            .map(|scheme| old(scheme))
+            .sum();
         let first = old("uuid_v1");
         let is_mixed = swapped > 0 && swapped < key.profile.values;
         if first * 10 >= key.profile.values || (is_mixed && swapped * 100 >= key.profile.values) {
@@ -161,7 +196,9 @@ fn lost(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let how = comparison.describe();
     if key.profile.swap.is_some() && orders.contains(Comparison::Bytes) {
         let back = match (comparison, sql.0) {
-            (Comparison::UuidToBin, Engine::Mysql) => format!("UUID_TO_BIN(BIN_TO_UUID({column}, 1))"),
+            (Comparison::UuidToBin, Engine::Mysql) => {
+                format!("UUID_TO_BIN(BIN_TO_UUID({column}, 1))")
+            }
             (Comparison::UuidToBin, _) => parts(sql.0, &column, &[(5, 4), (3, 2), (1, 2), (9, 8)]),
             _ => dotnet(sql.0, &column),
         };
@@ -173,32 +210,43 @@ fn lost(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             ..Found::default()
         }));
     }
-    Some(key.finding(&ORDER_LOST, Found {
-        message: format!(
-            "{} keys have their time where the column does not look first: it {how}",
-            main.scheme
-        ),
-        query,
-        cost,
-        fix: format!(
-            "-- let programs make {} for {column}, which rises in this column\n{}",
-            comparison.scheme(),
-            match sql.is_mysql() && main.scheme == "uuid_v1" && matches!(key.column.kind, Kind::Bytes { .. }) {
-                true => format!(
-                    "UPDATE {table} SET {column} = {}; -- then declare binary16_swapped",
-                    parts(sql.0, &column, &[(7, 2), (5, 2), (1, 4), (9, 8)])
-                ),
-                false => format!("-- old rows: ordid plan --table {} --to uuid_v7", key.table.name),
-            }
-        ),
-        ..Found::default()
-    }))
+    Some(key.finding(
+        &ORDER_LOST,
+        Found {
+            message: format!(
+                "{} keys have their time where the column does not look first: it {how}",
+                main.scheme
+            ),
+            query,
+            cost,
+            fix: format!(
+                "-- let programs make {} for {column}, which rises in this column\n{}",
+                comparison.scheme(),
+                match sql.is_mysql()
+                    && main.scheme == "uuid_v1"
+                    && matches!(key.column.kind, Kind::Bytes { .. })
+                {
+                    true => format!(
+                        "UPDATE {table} SET {column} = {}; -- then declare binary16_swapped",
+                        parts(sql.0, &column, &[(7, 2), (5, 2), (1, 4), (9, 8)])
+                    ),
+                    false => format!(
+                        "-- old rows: ordid plan --table {} --to uuid_v7",
+                        key.table.name
+                    ),
+                }
+            ),
+            ..Found::default()
+        },
+    ))
 }
 
 /// Returns an expression that puts the parts of a value together, each by its first byte and its length.
 fn parts(engine: Engine, column: &str, parts: &[(u32, u32)]) -> String {
-    let pieces: Vec<String> =
-        parts.iter().map(|(from, length)| format!("substr({column}, {from}, {length})")).collect();
+    let pieces: Vec<String> = parts
+        .iter()
+        .map(|(from, length)| format!("substr({column}, {from}, {length})"))
+        .collect();
     match engine {
         Engine::Postgres => pieces.join(" || "),
         // SQLite makes texts of what it joins.
@@ -209,13 +257,24 @@ fn parts(engine: Engine, column: &str, parts: &[(u32, u32)]) -> String {
 
 /// The first three groups, each backwards.
 fn dotnet(engine: Engine, column: &str) -> String {
-    let order = [(4, 1), (3, 1), (2, 1), (1, 1), (6, 1), (5, 1), (8, 1), (7, 1), (9, 8)];
+    let order = [
+        (4, 1),
+        (3, 1),
+        (2, 1),
+        (1, 1),
+        (6, 1),
+        (5, 1),
+        (8, 1),
+        (7, 1),
+        (9, 8),
+    ];
     parts(engine, column, &order)
 }
 
 fn mixed(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let known = key.profile.schemes.iter().filter(|share| {
-        !matches!(share.scheme, "nil" | "max" | "unknown") && share.count * 100 >= key.profile.values
+        !matches!(share.scheme, "nil" | "max" | "unknown")
+            && share.count * 100 >= key.profile.values
     });
     if known.count() < 2 {
         return None;
@@ -228,13 +287,16 @@ fn mixed(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         true => context.sql.versions(key.table, key.column),
         false => format!("SELECT count(*) FROM {}", context.sql.sampled(key.table)),
     };
-    Some(key.finding(&MIXED_SCHEMES, Found {
-        message: format!("keys of several schemes are in one column: {}", shares(key)),
-        query,
-        cost: key.size(),
-        fix: "-- nothing, if programs now make keys of the newest of them".to_owned(),
-        ..Found::default()
-    }))
+    Some(key.finding(
+        &MIXED_SCHEMES,
+        Found {
+            message: format!("keys of several schemes are in one column: {}", shares(key)),
+            query,
+            cost: key.size(),
+            fix: "-- nothing, if programs now make keys of the newest of them".to_owned(),
+            ..Found::default()
+        },
+    ))
 }
 
 fn out_of_order(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {

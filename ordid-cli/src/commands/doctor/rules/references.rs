@@ -12,31 +12,48 @@ use crate::engine::Engine;
 /// Returns what is wrong with the foreign keys of a table.
 pub(super) fn findings(context: &Context<'_>, table: &Table) -> Vec<Finding> {
     let found = table.references.iter().flat_map(|reference| {
-        [unindexed(context, table, reference), types(context, table, reference)]
+        [
+            unindexed(context, table, reference),
+            types(context, table, reference),
+        ]
     });
     found.flatten().collect()
 }
 
 fn count(table: &Table) -> u64 {
-    table.rows.unwrap_or_else(|| u64::try_from(table.sample.rows.len()).unwrap_or(u64::MAX))
+    table
+        .rows
+        .unwrap_or_else(|| u64::try_from(table.sample.rows.len()).unwrap_or(u64::MAX))
 }
 
 fn unindexed(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<Finding> {
     let wanted = &reference.columns;
     let serves = |columns: &[String]| {
-        columns.len() >= wanted.len() && columns[..wanted.len()].iter().all(|column| wanted.contains(column))
+        columns.len() >= wanted.len()
+            && columns[..wanted.len()]
+                .iter()
+                .all(|column| wanted.contains(column))
     };
-    let is_indexed = table.indexes.iter().any(|index| index.is_whole && serves(&index.columns));
+    let is_indexed = table
+        .indexes
+        .iter()
+        .any(|index| index.is_whole && serves(&index.columns));
     // InnoDB makes the index by itself.
     if is_indexed || context.sql.is_mysql() {
         return None;
     }
     let (sql, name) = (context.sql, context.sql.table(&table.name));
     let first = wanted.first()?;
-    let sample = table.sample.columns.iter().position(|column| column == first);
+    let sample = table
+        .sample
+        .columns
+        .iter()
+        .position(|column| column == first);
     let value = sample.and_then(|at| {
         let values = table.sample.rows.iter().map(|row| &row.values[at]);
-        values.clone().find(|value| **value != super::super::model::Value::Null)
+        values
+            .clone()
+            .find(|value| **value != super::super::model::Value::Null)
     });
     let condition = value.map_or("false".to_owned(), |value| sql.finds(first, value));
     let explain = match sql.0 {
@@ -53,7 +70,11 @@ fn unindexed(context: &Context<'_>, table: &Table, reference: &Reference) -> Opt
         severity: UNINDEXED_FOREIGN_KEY.severity,
         table: Some(table.name.clone()),
         column: Some(wanted.join(", ")),
-        message: format!("{} refers to {}, and has no index that begins with it", wanted.join(", "), reference.parent),
+        message: format!(
+            "{} refers to {}, and has no index that begins with it",
+            wanted.join(", "),
+            reference.parent
+        ),
         evidence: Evidence {
             query: format!("{explain} SELECT 1 FROM {name} WHERE {condition}"),
             answer: None,
@@ -63,14 +84,22 @@ fn unindexed(context: &Context<'_>, table: &Table, reference: &Reference) -> Opt
             reference.parent,
             rows(count(table))
         ),
-        fix: format!("CREATE INDEX{concurrently} {index} ON {name} ({});", sql.names(wanted)),
+        fix: format!(
+            "CREATE INDEX{concurrently} {index} ON {name} ({});",
+            sql.names(wanted)
+        ),
     })
 }
 
 fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<Finding> {
-    let parent = context.examined.tables.iter().find(|parent| parent.name == reference.parent)?;
+    let parent = context
+        .examined
+        .tables
+        .iter()
+        .find(|parent| parent.name == reference.parent)?;
     let pairs = reference.columns.iter().zip(&reference.parent_columns);
-    let mut pairs = pairs.filter_map(|(child, key)| Some((table.column(child)?, parent.column(key)?)));
+    let mut pairs =
+        pairs.filter_map(|(child, key)| Some((table.column(child)?, parent.column(key)?)));
     let (child, key) = pairs.find(|(child, key)| differ(child, key))?;
     let (sql, name) = (context.sql, context.sql.table(&table.name));
     let is_narrower = match (child.kind, key.kind) {
@@ -107,17 +136,28 @@ fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<
         cost: format!("{} refer to {}", rows(count(table)), rows(count(parent))),
         fix: match sql.0 {
             Engine::Postgres => {
-                let collation = key.collation.as_ref().filter(|collation| !collation.name.starts_with("the database"));
-                let collate = collation.map(|collation| format!(" COLLATE {}", sql.name(&collation.name)));
+                let collation = key
+                    .collation
+                    .as_ref()
+                    .filter(|collation| !collation.name.starts_with("the database"));
+                let collate =
+                    collation.map(|collation| format!(" COLLATE {}", sql.name(&collation.name)));
                 let using = match is_other {
                     true => format!(" USING {column}::{}", key.declared),
                     false => String::new(),
                 };
-                format!("ALTER TABLE {name} ALTER COLUMN {column} TYPE {}{}{using};", key.declared, collate.unwrap_or_default())
+                format!(
+                    "ALTER TABLE {name} ALTER COLUMN {column} TYPE {}{}{using};",
+                    key.declared,
+                    collate.unwrap_or_default()
+                )
             }
             Engine::Sqlite => sql.rebuilt(table, &[(&child.name, &key.declared, column)], ""),
             _ => {
-                let collate = key.collation.as_ref().map(|collation| format!(" COLLATE {}", collation.name));
+                let collate = key
+                    .collation
+                    .as_ref()
+                    .map(|collation| format!(" COLLATE {}", collation.name));
                 let null = if child.is_nullable { "" } else { " NOT NULL" };
                 format!(
                     "ALTER TABLE {name} DROP FOREIGN KEY {0}, MODIFY {column} {1}{2}{null};\n\
@@ -150,7 +190,13 @@ fn differ(child: &Column, key: &Column) -> bool {
 }
 
 /// Returns what the engine's catalog says of both columns.
-fn evidence(context: &Context<'_>, table: &Table, parent: &Table, child: &Column, key: &Column) -> String {
+fn evidence(
+    context: &Context<'_>,
+    table: &Table,
+    parent: &Table,
+    child: &Column,
+    key: &Column,
+) -> String {
     let sql = context.sql;
     let one = |table: &Table, column: &Column| {
         let (schema, name, column) = (
@@ -163,7 +209,9 @@ fn evidence(context: &Context<'_>, table: &Table, parent: &Table, child: &Column
                 "SELECT table_name, column_name, data_type, collation_name FROM information_schema.columns \
                  WHERE table_schema = {schema} AND table_name = {name} AND column_name = {column}"
             ),
-            Engine::Sqlite => format!("SELECT {name}, name, type FROM pragma_table_info({name}) WHERE name = {column}"),
+            Engine::Sqlite => format!(
+                "SELECT {name}, name, type FROM pragma_table_info({name}) WHERE name = {column}"
+            ),
             _ => format!(
                 "SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, COLLATION_NAME FROM information_schema.COLUMNS \
                  WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {name} AND COLUMN_NAME = {column}"

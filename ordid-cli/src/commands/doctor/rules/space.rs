@@ -17,7 +17,10 @@ pub(super) fn findings(context: &Context<'_>, key: &Key<'_>) -> Vec<Finding> {
     if !key.is_own() {
         return Vec::new();
     }
-    let is_random = key.profile.main().is_some_and(|main| is_random(main.scheme));
+    let is_random = key
+        .profile
+        .main()
+        .is_some_and(|main| is_random(main.scheme));
     // Why random keys have empty pages is said where they are found.
     let found = match is_random {
         true => [None, None],
@@ -34,25 +37,41 @@ fn sparse(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     }
     let wasted = 1.0 - leaves.fill / leaves.ordered_fill;
     let (sql, table) = (context.sql, context.sql.table(&key.table.name));
-    let thousandths = (0..1_000_u64).take_while(|part| *part as f64 / 1_000.0 < wasted).count();
+    let thousandths = (0..1_000_u64)
+        .take_while(|part| *part as f64 / 1_000.0 < wasted)
+        .count();
     let wasted_bytes = bytes / 1_000 * u64::try_from(thousandths).unwrap_or_default();
-    Some(key.finding(&SPARSE_PAGES, Found {
-        message: format!(
-            "the {} leaves of {} are {:.0} % full, where ordered keys fill {:.0} % ({})",
-            grouped(leaves.pages), index.name, leaves.fill * 100.0, leaves.ordered_fill * 100.0, leaves.source
-        ),
-        query: leaves.query.clone(),
-        cost: format!("{} of {} are empty for no use, in memory, too", bytes_text(wasted_bytes), bytes_text(bytes)),
-        fix: match sql.0 {
-            Engine::Postgres => {
-                let name = super::super::model::TableName { name: index.name.clone(), ..key.table.name.clone() };
-                format!("REINDEX INDEX CONCURRENTLY {};", sql.table(&name))
-            }
-            Engine::Sqlite => "VACUUM;".to_owned(),
-            _ => format!("OPTIMIZE TABLE {table};"),
+    Some(key.finding(
+        &SPARSE_PAGES,
+        Found {
+            message: format!(
+                "the {} leaves of {} are {:.0} % full, where ordered keys fill {:.0} % ({})",
+                grouped(leaves.pages),
+                index.name,
+                leaves.fill * 100.0,
+                leaves.ordered_fill * 100.0,
+                leaves.source
+            ),
+            query: leaves.query.clone(),
+            cost: format!(
+                "{} of {} are empty for no use, in memory, too",
+                bytes_text(wasted_bytes),
+                bytes_text(bytes)
+            ),
+            fix: match sql.0 {
+                Engine::Postgres => {
+                    let name = super::super::model::TableName {
+                        name: index.name.clone(),
+                        ..key.table.name.clone()
+                    };
+                    format!("REINDEX INDEX CONCURRENTLY {};", sql.table(&name))
+                }
+                Engine::Sqlite => "VACUUM;".to_owned(),
+                _ => format!("OPTIMIZE TABLE {table};"),
+            },
+            ..Found::default()
         },
-        ..Found::default()
-    }))
+    ))
 }
 
 fn second_tree(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
@@ -61,7 +80,9 @@ fn second_tree(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         return None;
     }
     let sql = context.sql;
-    let bytes = primary.bytes.map_or("a second tree".to_owned(), |bytes| format!("a second tree of {}", bytes_text(bytes)));
+    let bytes = primary.bytes.map_or("a second tree".to_owned(), |bytes| {
+        format!("a second tree of {}", bytes_text(bytes))
+    });
     let name = &*key.column.name;
     let is_integer = matches!(key.column.kind, Kind::Integer { .. });
     let query = format!(

@@ -47,7 +47,10 @@ fn two_spellings(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         }
     }
     let (first, second) = example?;
-    let (table, spelling) = (context.sql.table(&key.table.name), one_spelling(context, key));
+    let (table, spelling) = (
+        context.sql.table(&key.table.name),
+        one_spelling(context, key),
+    );
     Some(key.finding(&TWO_SPELLINGS, Found {
         message: format!("{} UUIDs are in two rows each, such as {first} and {second}", grouped(twice)),
         query: format!(
@@ -94,17 +97,35 @@ fn mixed_spellings(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
 }
 
 fn is_id(key: &Key<'_>) -> bool {
-    key.profile.spellings.keys().all(|spelling| *spelling != Spelling::Text)
+    key.profile
+        .spellings
+        .keys()
+        .all(|spelling| *spelling != Spelling::Text)
 }
 
 fn char_n(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let is_char_n = context.sql.0 == Engine::Postgres
-        && matches!(key.column.kind, Kind::Text { is_padded: true, .. });
+        && matches!(
+            key.column.kind,
+            Kind::Text {
+                is_padded: true,
+                ..
+            }
+        );
     if !is_char_n || !is_id(key) {
         return None;
     }
-    let (table, column) = (context.sql.table(&key.table.name), context.sql.name(&key.column.name));
-    let value = key.table.sample.rows.iter().map(|row| &row.values[key.at]).find(|value| **value != Value::Null)?;
+    let (table, column) = (
+        context.sql.table(&key.table.name),
+        context.sql.name(&key.column.name),
+    );
+    let value = key
+        .table
+        .sample
+        .rows
+        .iter()
+        .map(|row| &row.values[key.at])
+        .find(|value| **value != Value::Null)?;
     let literal = context.sql.literal(value);
     Some(key.finding(&CHAR_N_KEY, Found {
         message: format!(
@@ -123,18 +144,28 @@ fn char_n(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
 
 fn collation(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let collation = key.column.collation.as_ref()?;
-    let mixed = key.profile.spellings.iter().filter_map(|(spelling, count)| match spelling {
-        Spelling::MixedCase(length) => Some((*length, *count)),
-        _ => None,
-    });
+    let mixed = key
+        .profile
+        .spellings
+        .iter()
+        .filter_map(|(spelling, count)| match spelling {
+            Spelling::MixedCase(length) => Some((*length, *count)),
+            _ => None,
+        });
     let (length, _) = mixed.clone().max_by_key(|(_, count)| *count)?;
     let count: usize = mixed.map(|(_, count)| count).sum();
     if collation.compares == Compares::Bytes || !is_id(key) || count * 2 < key.profile.values {
         return None;
     }
     let (severity, what) = match collation.compares {
-        Compares::IgnoringCase => (Severity::Error, "takes two keys that differ in case for one"),
-        _ => (Severity::Warning, "puts letters of both cases beside each other"),
+        Compares::IgnoringCase => (
+            Severity::Error,
+            "takes two keys that differ in case for one",
+        ),
+        _ => (
+            Severity::Warning,
+            "puts letters of both cases beside each other",
+        ),
     };
     let (sql, column) = (context.sql, context.sql.name(&key.column.name));
     let table = sql.table(&key.table.name);
@@ -186,42 +217,68 @@ fn uuid_as_text(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         traps.push(format!("the collation {} is not binary", collation.name));
     }
     if wide > 1 {
-        traps.push(format!("a character may take {wide} bytes, so that an entry of an index is reckoned with {}", characters * u64::from(wide)));
+        traps.push(format!(
+            "a character may take {wide} bytes, so that an entry of an index is reckoned with {}",
+            characters * u64::from(wide)
+        ));
     }
-    if matches!(key.column.kind, Kind::Text { length: Some(length), .. } if u64::from(length) > characters) {
+    if matches!(key.column.kind, Kind::Text { length: Some(length), .. } if u64::from(length) > characters)
+    {
         traps.push(format!("{} takes other texts, too", key.column.declared));
     }
     // Every copy of a key: the table, the indexes, and the tables that refer to it.
     let own = match context.sql.is_mysql() {
         true => key.table.indexes.len().max(1),
-        false => 1 + key.table.indexes.iter().filter(|index| index.columns.contains(&key.column.name)).count(),
+        false => {
+            1 + key
+                .table
+                .indexes
+                .iter()
+                .filter(|index| index.columns.contains(&key.column.name))
+                .count()
+        }
     };
     let own = u64::try_from(own).unwrap_or(1) * key.rows();
     let others = context.examined.tables.iter().flat_map(|table| {
         let refers = table.references.iter().filter(|reference| {
-            reference.parent == key.table.name && reference.parent_columns.contains(&key.column.name)
+            reference.parent == key.table.name
+                && reference.parent_columns.contains(&key.column.name)
         });
         refers.map(|_| table.rows.unwrap_or_default())
     });
     let copies = own + others.sum::<u64>();
     let bytes = copies * (characters - 16);
-    let what = if traps.is_empty() { String::new() } else { format!("; {}", traps.join("; ")) };
-    Some(key.finding(&UUID_AS_TEXT, Found {
-        severity: Some(if traps.is_empty() { Severity::Note } else { Severity::Warning }),
-        message: format!("UUIDs are stored as {characters} characters in {}, where 16 bytes would do{what}", key.column.declared),
-        query: format!(
-            "SELECT length({0}) AS characters, count(*) FROM {1} GROUP BY 1",
-            sql.name(&key.column.name),
-            sql.sampled(key.table)
-        ),
-        cost: format!(
-            "{}: {} more than as 16 bytes, in {} copies of keys",
-            key.size(),
-            bytes_text(bytes),
-            grouped(copies)
-        ),
-        fix: native(context, key),
-    }))
+    let what = if traps.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", traps.join("; "))
+    };
+    Some(key.finding(
+        &UUID_AS_TEXT,
+        Found {
+            severity: Some(if traps.is_empty() {
+                Severity::Note
+            } else {
+                Severity::Warning
+            }),
+            message: format!(
+                "UUIDs are stored as {characters} characters in {}, where 16 bytes would do{what}",
+                key.column.declared
+            ),
+            query: format!(
+                "SELECT length({0}) AS characters, count(*) FROM {1} GROUP BY 1",
+                sql.name(&key.column.name),
+                sql.sampled(key.table)
+            ),
+            cost: format!(
+                "{}: {} more than as 16 bytes, in {} copies of keys",
+                key.size(),
+                bytes_text(bytes),
+                grouped(copies)
+            ),
+            fix: native(context, key),
+        },
+    ))
 }
 
 /// Returns the statements that store UUIDs as the engine does best.
@@ -230,7 +287,9 @@ fn native(context: &Context<'_>, key: &Key<'_>) -> String {
     let (table, column) = (sql.table(&key.table.name), sql.name(name));
     let drop = "-- first drop the foreign keys that refer to it, and change their columns alike\n";
     match sql.0 {
-        Engine::Postgres => format!("{drop}ALTER TABLE {table} ALTER COLUMN {column} TYPE uuid USING {column}::uuid;"),
+        Engine::Postgres => format!(
+            "{drop}ALTER TABLE {table} ALTER COLUMN {column} TYPE uuid USING {column}::uuid;"
+        ),
         Engine::Mariadb => format!("{drop}ALTER TABLE {table} MODIFY {column} UUID NOT NULL;"),
         Engine::Sqlite => {
             let value = format!("unhex(replace({column}, '-', ''))");
@@ -239,8 +298,12 @@ fn native(context: &Context<'_>, key: &Key<'_>) -> String {
         _ => {
             let new = sql.name(&format!("{name}_new"));
             let key_change = match key.is_primary {
-                true => format!("DROP PRIMARY KEY, DROP COLUMN {column}, CHANGE {new} {column} BINARY(16) NOT NULL, ADD PRIMARY KEY ({column})"),
-                false => format!("DROP COLUMN {column}, CHANGE {new} {column} BINARY(16) NOT NULL, ADD UNIQUE ({column})"),
+                true => format!(
+                    "DROP PRIMARY KEY, DROP COLUMN {column}, CHANGE {new} {column} BINARY(16) NOT NULL, ADD PRIMARY KEY ({column})"
+                ),
+                false => format!(
+                    "DROP COLUMN {column}, CHANGE {new} {column} BINARY(16) NOT NULL, ADD UNIQUE ({column})"
+                ),
             };
             format!(
                 "{drop}ALTER TABLE {table} ADD COLUMN {new} BINARY(16);\n\

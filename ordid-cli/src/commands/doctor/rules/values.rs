@@ -3,8 +3,8 @@
 use super::{
     super::{
         findings::{
-            FUTURE_KEY, Finding, MIXED_STORAGE, NIL_KEY, NULLABLE_KEY, NUMERIC_AFFINITY, PADDED_KEY,
-            Severity, TRUNCATED_TEXT,
+            FUTURE_KEY, Finding, MIXED_STORAGE, NIL_KEY, NULLABLE_KEY, NUMERIC_AFFINITY,
+            PADDED_KEY, Severity, TRUNCATED_TEXT,
         },
         model::{Kind, Storage, Value},
         profile::{FEW, Spelling},
@@ -23,7 +23,10 @@ pub(super) fn findings(context: &Context<'_>, key: &Key<'_>) -> Vec<Finding> {
     }
     let sqlite = [nullable, affinity, mixed_storage];
     let mut found: Vec<Finding> = match context.sql.0 {
-        Engine::Sqlite => sqlite.iter().filter_map(|rule| rule(context, key)).collect(),
+        Engine::Sqlite => sqlite
+            .iter()
+            .filter_map(|rule| rule(context, key))
+            .collect(),
         _ => Vec::new(),
     };
     found.extend(truncated(context, key).or_else(|| padded(context, key)));
@@ -38,12 +41,20 @@ fn values<'a>(key: &'a Key<'_>) -> impl Iterator<Item = &'a Value> + Clone {
 
 /// Returns how often values have a spelling that fits.
 fn spelt(key: &Key<'_>, fits: impl Fn(Spelling) -> bool) -> usize {
-    key.profile.spellings.iter().filter(|(spelling, _)| fits(**spelling)).map(|(_, count)| count).sum()
+    key.profile
+        .spellings
+        .iter()
+        .filter(|(spelling, _)| fits(**spelling))
+        .map(|(_, count)| count)
+        .sum()
 }
 
 fn is_text(spelling: Spelling) -> bool {
     spelling.is_uuid_text()
-        || matches!(spelling, Spelling::Text | Spelling::MixedCase(_) | Spelling::OneCase(_))
+        || matches!(
+            spelling,
+            Spelling::Text | Spelling::MixedCase(_) | Spelling::OneCase(_)
+        )
 }
 
 fn nullable(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
@@ -53,24 +64,49 @@ fn nullable(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let nulls = key.profile.nulls;
     let (sql, column) = (context.sql, context.sql.name(&key.column.name));
     let declaration = [(&*key.column.name, &*key.column.declared, column.clone())];
-    let tail = if key.table.storage == Storage::Rowid { " WITHOUT ROWID" } else { "" };
-    Some(key.finding(&NULLABLE_KEY, Found {
-        severity: Some(if nulls > 0 { Severity::Error } else { Severity::Warning }),
-        message: format!("the primary key takes NULL, and {} sampled rows have it", grouped(nulls)),
-        query: format!("SELECT count(*) FROM {} WHERE {column} IS NULL", sql.sampled(key.table)),
-        cost: format!("{} of {} sampled rows have no key", grouped(nulls), grouped(nulls + key.profile.values)),
-        fix: format!(
-            "-- give keys to the rows that have none\n{}",
-            sql.rebuilt(key.table, &declaration, tail)
-        ),
-    }))
+    let tail = if key.table.storage == Storage::Rowid {
+        " WITHOUT ROWID"
+    } else {
+        ""
+    };
+    Some(key.finding(
+        &NULLABLE_KEY,
+        Found {
+            severity: Some(if nulls > 0 {
+                Severity::Error
+            } else {
+                Severity::Warning
+            }),
+            message: format!(
+                "the primary key takes NULL, and {} sampled rows have it",
+                grouped(nulls)
+            ),
+            query: format!(
+                "SELECT count(*) FROM {} WHERE {column} IS NULL",
+                sql.sampled(key.table)
+            ),
+            cost: format!(
+                "{} of {} sampled rows have no key",
+                grouped(nulls),
+                grouped(nulls + key.profile.values)
+            ),
+            fix: format!(
+                "-- give keys to the rows that have none\n{}",
+                sql.rebuilt(key.table, &declaration, tail)
+            ),
+        },
+    ))
 }
 
 fn affinity(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let texts = spelt(key, is_text);
-    let numbers = spelt(key, |spelling| matches!(spelling, Spelling::Real | Spelling::Integer));
+    let numbers = spelt(key, |spelling| {
+        matches!(spelling, Spelling::Real | Spelling::Integer)
+    });
     let declared = key.column.declared.to_ascii_uppercase();
-    let is_meant = ["UUID", "GUID", "STRING", "BINARY"].iter().any(|name| declared.contains(name));
+    let is_meant = ["UUID", "GUID", "STRING", "BINARY"]
+        .iter()
+        .any(|name| declared.contains(name));
     let is_damaged = numbers > 0 && (texts > 0 || is_meant);
     let is_trap = texts > 0 || (key.profile.values == 0 && is_meant) || is_damaged;
     if key.column.kind != Kind::Numeric || !is_trap {
@@ -97,7 +133,9 @@ fn mixed_storage(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         return None;
     }
     let (sql, column) = (context.sql, context.sql.name(&key.column.name));
-    let value = format!("CASE typeof({column}) WHEN 'text' THEN unhex(replace({column}, '-', '')) ELSE {column} END");
+    let value = format!(
+        "CASE typeof({column}) WHEN 'text' THEN unhex(replace({column}, '-', '')) ELSE {column} END"
+    );
     Some(key.finding(&MIXED_STORAGE, Found {
         message: format!(
             "{} keys are texts and {} are blobs: SQLite never finds one by the other, and sorts all texts first",
@@ -112,10 +150,12 @@ fn mixed_storage(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
 
 fn truncated(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let is_cut = |value: &&Value| match value {
-        Value::Bytes(bytes) if bytes.len() == 16 => bytes.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 => *byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        }),
+        Value::Bytes(bytes) if bytes.len() == 16 => {
+            bytes.iter().enumerate().all(|(at, byte)| match at {
+                8 | 13 => *byte == b'-',
+                _ => byte.is_ascii_hexdigit(),
+            })
+        }
         _ => false,
     };
     let cut = values(key).filter(is_cut).count();
@@ -137,11 +177,19 @@ fn truncated(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
 }
 
 fn padded(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
-    let Kind::Bytes { fixed: Some(length) } = key.column.kind else {
+    let Kind::Bytes {
+        fixed: Some(length),
+    } = key.column.kind
+    else {
         return None;
     };
     let lengths = values(key).filter_map(|value| match value {
-        Value::Bytes(bytes) => Some(bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)),
+        Value::Bytes(bytes) => Some(
+            bytes
+                .iter()
+                .rposition(|byte| *byte != 0)
+                .map_or(0, |last| last + 1),
+        ),
         _ => None,
     });
     let longest = lengths.max()?;
@@ -149,7 +197,10 @@ fn padded(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     if key.profile.values < FEW || longest + 2 > length_of || longest == 0 {
         return None;
     }
-    let (table, column) = (context.sql.table(&key.table.name), context.sql.name(&key.column.name));
+    let (table, column) = (
+        context.sql.table(&key.table.name),
+        context.sql.name(&key.column.name),
+    );
     let short = values(key).find_map(|value| match value {
         Value::Bytes(bytes) => Some(Value::Bytes(bytes[..longest].to_vec())),
         _ => None,
@@ -172,9 +223,16 @@ fn nil(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     if nil + max == 0 {
         return None;
     }
-    let part = key.profile.parts.iter().find(|part| matches!(part.scheme, "nil" | "max"))?;
+    let part = key
+        .profile
+        .parts
+        .iter()
+        .find(|part| matches!(part.scheme, "nil" | "max"))?;
     let value = &key.table.sample.rows[part.row].values[key.at];
-    let (table, condition) = (context.sql.table(&key.table.name), context.sql.finds(&key.column.name, value));
+    let (table, condition) = (
+        context.sql.table(&key.table.name),
+        context.sql.finds(&key.column.name, value),
+    );
     Some(key.finding(&NIL_KEY, Found {
         message: format!("the {} UUID is a key: a program has stored what it had not set", part.scheme),
         query: format!("SELECT count(*) FROM {table} WHERE {condition}"),
@@ -186,13 +244,18 @@ fn nil(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
 
 fn future(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let late = key.profile.parts.iter().filter_map(|part| {
-        let millis = part.millis.filter(|millis| *millis > context.now + TOLERANCE_MILLIS)?;
+        let millis = part
+            .millis
+            .filter(|millis| *millis > context.now + TOLERANCE_MILLIS)?;
         Some((millis, part))
     });
     let (millis, latest) = late.clone().max_by_key(|(millis, _)| *millis)?;
     let count = late.count();
     let value = &key.table.sample.rows[latest.row].values[key.at];
-    let (table, condition) = (context.sql.table(&key.table.name), context.sql.finds(&key.column.name, value));
+    let (table, condition) = (
+        context.sql.table(&key.table.name),
+        context.sql.finds(&key.column.name, value),
+    );
     let column = context.sql.as_text(key.column);
     Some(key.finding(&FUTURE_KEY, Found {
         message: format!(
