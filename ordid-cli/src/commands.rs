@@ -7,11 +7,13 @@ use crate::{
     output::Output,
 };
 
+mod apply;
 mod bench;
 mod convert;
 mod doctor;
 mod inspect;
 mod new;
+mod plan;
 mod range;
 mod schemes;
 mod shell;
@@ -39,6 +41,10 @@ pub(crate) enum Command {
     Schemes(schemes::Arguments),
     /// Print SQL functions: the time of a key, the lowest and the highest key of a time
     Sql(sql::Arguments),
+    /// Plan the move of a live table, and of all that refer to it, to ordered keys
+    Plan(plan::Arguments),
+    /// Carry out the plan of a move: begin, resume, roll back or finish it
+    Apply(apply::Arguments),
     /// Print a completion script for a shell
     Completions(shell::Completions),
     /// Write the manual's pages
@@ -62,6 +68,8 @@ impl Command {
             Self::Doctor(arguments) => arguments.run(output),
             Self::Schemes(arguments) => arguments.run(output),
             Self::Sql(arguments) => arguments.run(output),
+            Self::Plan(arguments) => arguments.run(output),
+            Self::Apply(arguments) => arguments.run(output),
             Self::Completions(arguments) => arguments.run(output),
             Self::Man(arguments) => arguments.run(output),
         }

@@ -14,6 +14,7 @@ mod failure;
 mod input;
 mod interrupt;
 mod machine;
+mod migration;
 mod output;
 mod progress;
 mod report;

@@ -5,7 +5,7 @@
 
 mod bench;
 mod doctor;
-mod partition;
+mod r#move;
 mod place;
 mod sql;
 
@@ -18,7 +18,7 @@ fn main() {
     let mut trials = Vec::new();
     bench::trials(&servers, &mut trials);
     doctor::trials(&servers, &mut trials);
-    partition::trials(&servers, &mut trials);
+    r#move::trials(&servers, &mut trials);
     sql::trials(&servers, &mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }
