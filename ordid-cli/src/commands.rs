@@ -10,6 +10,7 @@ use crate::{
 mod convert;
 mod inspect;
 mod new;
+mod partition;
 mod range;
 mod schemes;
 mod shell;
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Schemes(schemes::Arguments),
     /// Print SQL functions: the time of a key, the lowest and the highest key of a time
     Sql(sql::Arguments),
+    /// Make range partitions by the time in the key ahead, and detach old ones (PostgreSQL)
+    Partition(partition::Arguments),
     /// Print a completion script for a shell
     Completions(shell::Completions),
     /// Write the manual's pages
@@ -54,6 +57,7 @@ impl Command {
             Self::Verify(arguments) => arguments.run(output),
             Self::Schemes(arguments) => arguments.run(output),
             Self::Sql(arguments) => arguments.run(output),
+            Self::Partition(arguments) => arguments.run(output),
             Self::Completions(arguments) => arguments.run(output),
             Self::Man(arguments) => arguments.run(output),
         }
