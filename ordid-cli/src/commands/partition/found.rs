@@ -266,7 +266,8 @@ impl Table {
             })
             .collect();
         // Of several, those whose own text a column of text has.
-        let is_own = |entry: &Entry| texts.iter().all(|text| entry.parse(None, text).is_ok());
+        let is_own =
+            |entry: &'static Entry| texts.iter().all(|text| entry.parse(None, text).is_ok());
         let own: Vec<_> = surest.iter().filter(|it| is_own(it.0)).copied().collect();
         let surest = if own.is_empty() { surest } else { own };
         let names = || {
