@@ -7,6 +7,7 @@ use crate::{
     output::Output,
 };
 
+mod advise;
 mod convert;
 mod inspect;
 mod new;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Verify(verify::Arguments),
     /// List every scheme: what orders its keys, and what breaks that order
     Schemes(schemes::Arguments),
+    /// Say which scheme, column and DDL suit an engine, and why
+    Advise(advise::Arguments),
     /// Print SQL functions: the time of a key, the lowest and the highest key of a time
     Sql(sql::Arguments),
     /// Make range partitions by the time in the key ahead, and detach old ones (PostgreSQL)
@@ -56,6 +59,7 @@ impl Command {
             Self::Range(arguments) => arguments.run(output),
             Self::Verify(arguments) => arguments.run(output),
             Self::Schemes(arguments) => arguments.run(output),
+            Self::Advise(arguments) => arguments.run(output),
             Self::Sql(arguments) => arguments.run(output),
             Self::Partition(arguments) => arguments.run(output),
             Self::Completions(arguments) => arguments.run(output),
