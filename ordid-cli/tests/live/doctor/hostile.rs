@@ -245,11 +245,24 @@ fn sarif_and_html(url: &str) -> Result {
 fn text(url: &str) -> Result {
     let engine = engine(url);
     let rows = (0..50).map(|row| native(engine, if row == 0 { 0 } else { v7(row) }));
-    let tail = if engine == Engine::Sqlite { " WITHOUT ROWID" } else { "" };
-    let table = format!("CREATE TABLE t (id {} NOT NULL PRIMARY KEY){tail}", uuid(engine));
+    let tail = if engine == Engine::Sqlite {
+        " WITHOUT ROWID"
+    } else {
+        ""
+    };
+    let table = format!(
+        "CREATE TABLE t (id {} NOT NULL PRIMARY KEY){tail}",
+        uuid(engine)
+    );
     run(url, &format!("{table};\n{}", insert("t", rows)))?;
     let text = printed(&["doctor", url], 1)?;
-    for part in ["warning nil-key ", "uuid_v7 98 %, nil 2 %", "2026-01-01", "=> 1\n", "0 errors, 1 warning, 0 notes"] {
+    for part in [
+        "warning nil-key ",
+        "uuid_v7 98 %, nil 2 %",
+        "2026-01-01",
+        "=> 1\n",
+        "0 errors, 1 warning, 0 notes",
+    ] {
         demand(text.contains(part), || format!("no {part:?} in\n{text}"))?;
     }
     let text = printed(&["doctor", url, "--color", "always"], 1)?;
