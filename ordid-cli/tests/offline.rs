@@ -144,6 +144,8 @@ fn the_help_of_each_command_is_as_before() {
         "convert",
         "range",
         "verify",
+        "bench",
+        "doctor",
         "schemes",
         "completions",
         "man",
