@@ -153,7 +153,7 @@ impl Arguments {
         let mut progress = Progress::new("examining", u64::try_from(all.len()).unwrap_or_default());
         for mut table in all {
             progress.say(&table.name.to_string());
-            if self.wants(&table) {
+            if wants(&self.table, &table) {
                 let unseen = sample::read(&mut session, &mut table, self.sample).await?;
                 match session.engine() {
                     Engine::Postgres => postgres::computed_leaves(&mut table),
@@ -169,15 +169,27 @@ impl Arguments {
         let now = Timestamp::try_from(std::time::SystemTime::now()).map_err(|error| {
             Failure::could_not(format_args!("the clock of this machine: {error}"))
         })?;
-        let context = Context::of(&examined, now);
-        let mut findings = context.findings();
-        let is_wanted = |table: &model::TableName| {
-            examined
-                .tables
-                .iter()
-                .any(|other| other.name == *table && self.wants(other))
-        };
-        findings.retain(|finding| finding.table.as_ref().is_none_or(is_wanted));
+        let named = self.table.clone();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        // A thread that nobody waits for after Ctrl-C: millions of keys take seconds.
+        std::thread::spawn(move || {
+            let context = Context::of(&examined, now);
+            let mut findings = context.findings();
+            let is_wanted = |table: &model::TableName| {
+                examined
+                    .tables
+                    .iter()
+                    .any(|other| other.name == *table && wants(&named, other))
+            };
+            findings.retain(|finding| finding.table.as_ref().is_none_or(is_wanted));
+            let tables = shown::tables(&context, |table| wants(&named, table));
+            drop(context);
+            // After Ctrl-C there is nobody to tell.
+            let _ = sender.send((examined, findings, tables));
+        });
+        let (examined, mut findings, tables) = receiver
+            .await
+            .map_err(|_| Failure::could_not("the thread that applies the rules has panicked"))?;
         for finding in &mut findings {
             progress.say("asking for evidence");
             if finding.evidence.answer.is_none() {
@@ -189,18 +201,11 @@ impl Arguments {
             }
         }
         progress.finish();
-        let tables = shown::tables(&context, |table| self.wants(table));
-        drop(context);
         Ok(Report {
             examined,
             findings,
             tables,
         })
-    }
-
-    fn wants(&self, table: &Table) -> bool {
-        let is_named = |name: &String| *name == table.name.name || *name == table.name.to_string();
-        self.table.is_empty() || self.table.iter().any(is_named)
     }
 
     fn check_names(&self, tables: &[Table]) -> Result<(), Failure> {
@@ -211,12 +216,18 @@ impl Arguments {
         };
         match self.table.iter().find(|name| !is_there(name)) {
             Some(name) => Err(Failure::wrong(format_args!(
-                "the database has no table {name}: it has {} that this user sees",
+                "the database has no table {name}; this user sees {} tables",
                 rules::grouped(tables.len())
             ))),
             None => Ok(()),
         }
     }
+}
+
+/// Whether a table is to be examined, where the user has named these; all if there are none.
+fn wants(named: &[String], table: &Table) -> bool {
+    let is_named = |name: &String| *name == table.name.name || *name == table.name.to_string();
+    named.is_empty() || named.iter().any(is_named)
 }
 
 /// Returns the column that says when a row was made, by the names that people give it.

@@ -59,10 +59,15 @@ pub(crate) async fn read(
     let query = selected(sql, table);
     match session.rows(&query).await? {
         Ok(rows) => {
-            table.sample.rows = rows
-                .into_iter()
-                .map(|row| decoded(sql, table, row))
-                .collect();
+            let mut sampled = Vec::with_capacity(rows.len());
+            for row in rows {
+                sampled.push(decoded(sql, table, row));
+                // Ctrl-C ends it between any two rows.
+                if sampled.len().is_multiple_of(1_000) {
+                    tokio::task::yield_now().await;
+                }
+            }
+            table.sample.rows = sampled;
             if table.sample.is_whole && !table.is_counted {
                 table.rows = u64::try_from(table.sample.rows.len()).ok();
                 table.is_counted = true;

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::{Stream, TryStreamExt as _};
 use sqlx::{
     AssertSqlSafe, MySql, Postgres, Row as _, Sqlite, TypeInfo as _, ValueRef as _,
     pool::PoolConnection,
@@ -176,15 +177,8 @@ impl Session {
                 sqlx::raw_sql(AssertSqlSafe(set))
                     .execute(&mut **connection)
                     .await?;
-                let rows = sqlx::raw_sql(sql).fetch_all(&mut **connection).await?;
-                rows.iter()
-                    .map(|row| {
-                        let columns = 0..row.columns().len();
-                        columns
-                            .map(|column| row.try_get_unchecked(column))
-                            .collect()
-                    })
-                    .collect()
+                let rows = sqlx::raw_sql(sql).fetch(&mut **connection);
+                collect(rows, |row, column| row.try_get_unchecked(column)).await
             }
             Connection::MySql(connection) => {
                 let set = match engine {
@@ -199,35 +193,44 @@ impl Session {
                         .execute(&mut **connection)
                         .await?;
                 }
-                let rows = sqlx::raw_sql(sql).fetch_all(&mut **connection).await?;
-                rows.iter()
-                    .map(|row| {
-                        let columns = 0..row.columns().len();
-                        columns
-                            .map(|column| {
-                                let bytes: Option<Vec<u8>> = row.try_get_unchecked(column)?;
-                                Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-                            })
-                            .collect()
-                    })
-                    .collect()
+                let rows = sqlx::raw_sql(sql).fetch(&mut **connection);
+                let text = |row: &sqlx::mysql::MySqlRow, column| {
+                    let bytes: Option<Vec<u8>> = row.try_get_unchecked(column)?;
+                    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+                };
+                collect(rows, text).await
             }
             Connection::Sqlite(connection) => {
                 let deadline = self.begun.elapsed().as_millis() + millis;
                 let deadline = u64::try_from(deadline).unwrap_or(u64::MAX);
                 self.deadline.store(deadline, Ordering::Relaxed);
-                let rows = sqlx::raw_sql(sql).fetch_all(&mut **connection).await;
+                let rows = sqlx::raw_sql(sql).fetch(&mut **connection);
+                let answer = collect(rows, sqlite_text).await;
                 self.deadline.store(u64::MAX, Ordering::Relaxed);
-                rows?
-                    .iter()
-                    .map(|row| {
-                        let columns = 0..row.columns().len();
-                        columns.map(|column| sqlite_text(row, column)).collect()
-                    })
-                    .collect()
+                answer
             }
         }
     }
+}
+
+/// Collects an answer. Ctrl-C ends it between any two rows of a long one.
+async fn collect<R: sqlx::Row>(
+    mut rows: impl Stream<Item = Result<R, sqlx::Error>> + Unpin,
+    text: impl Fn(&R, usize) -> Result<Option<String>, sqlx::Error>,
+) -> Result<Rows, sqlx::Error> {
+    let mut answer = Rows::new();
+    while let Some(row) = rows.try_next().await? {
+        let columns = 0..row.columns().len();
+        answer.push(
+            columns
+                .map(|column| text(&row, column))
+                .collect::<Result<_, _>>()?,
+        );
+        if answer.len().is_multiple_of(1_000) {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(answer)
 }
 
 /// Backslashes in texts are what they are: one way to quote for all engines.
