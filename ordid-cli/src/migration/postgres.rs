@@ -1224,6 +1224,7 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.locks(),
+                repairs: Vec::new(),
                 statements: sql.into_iter().map(Statement::new).collect(),
                 unlock: Vec::new(),
             },
@@ -1358,6 +1359,7 @@ impl Writer<'_> {
                 0.1,
                 Action::Switch {
                     lock: self.locks(),
+                    repairs: Vec::new(),
                     statements: sql.into_iter().map(Statement::new).collect(),
                     unlock: Vec::new(),
                 },

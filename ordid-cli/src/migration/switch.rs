@@ -18,16 +18,24 @@ pub(crate) const BETWEEN: i64 = -1;
 
 impl Run<'_> {
     /// Locks the tables, sends the statements, and lets go.
-    pub(crate) async fn switch(
-        &mut self,
-        lock: &[String],
-        statements: &[Statement],
-        unlock: &[String],
-        next: &Entry,
-    ) -> Result<(), Failure> {
+    pub(crate) async fn switch(&mut self, action: &Action, next: &Entry) -> Result<(), Failure> {
+        let Action::Switch {
+            lock,
+            repairs,
+            statements,
+            unlock,
+        } = action
+        else {
+            return Err(Failure::could_not("the plan is damaged: its switch is none"));
+        };
         let mut attempt = 0;
         loop {
-            match self.try_switch(lock, statements, unlock, next).await {
+            let mut all: Vec<&Statement> = Vec::new();
+            if self.entry.position == BETWEEN {
+                all.extend(repairs);
+            }
+            all.extend(statements);
+            match self.try_switch(lock, &all, unlock, next).await {
                 Ok(()) => return Ok(()),
                 Err(fault) => {
                     // Tables that MySQL has locked stay so after a ROLLBACK.
@@ -45,7 +53,7 @@ impl Run<'_> {
     async fn try_switch(
         &mut self,
         lock: &[String],
-        statements: &[Statement],
+        statements: &[&Statement],
         unlock: &[String],
         next: &Entry,
     ) -> Result<(), Fault> {

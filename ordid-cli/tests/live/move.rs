@@ -231,11 +231,13 @@ fn report(what: &str, url: &str, seen: &writers::Seen, rows: usize, begun: Insta
     }
     let longest = Duration::from_micros(seen.longest.load(Ordering::Relaxed));
     eprintln!(
-        "{what}, {}: {rows} rows, {:.1} s, killed {kills} times; writers: {} transactions, {} again, longest statement {longest:.0?}",
+        "{what}, {}: {rows} rows, {:.1} s, killed {kills} times; writers: {} transactions, {} again, {} refused in a cut-off switch, longest \
+         statement {longest:.0?}",
         url.split(':').next().unwrap_or_default(),
         begun.elapsed().as_secs_f64(),
         seen.committed.load(Ordering::Relaxed),
-        seen.again.load(Ordering::Relaxed)
+        seen.again.load(Ordering::Relaxed),
+        seen.between.load(Ordering::Relaxed)
     );
     // The lock timeout of 500 ms, which is a second on MySQL and MariaDB, and what the machine's other work takes.
     match longest < Duration::from_secs(10) {

@@ -271,14 +271,13 @@ impl Writer<'_> {
         let mut updates = String::new();
         for (column, _) in table.references() {
             let (from, to) = names(column);
-            let filled = if before { self.sql_type() } else { &column.sql_type };
             let mut lookup = format!(
                 "(SELECT it.{other_key} FROM {} AS it WHERE it.{key} = NEW.{from} LOCK IN SHARE MODE)",
                 self.table(self.main())
             );
-            // A row that is not there is for the foreign key to complain about.
-            if column.not_null {
-                lookup = format!("COALESCE({lookup}, {})", nothing(filled));
+            // A row that is not there is for the foreign key to complain about. One that has no new key yet has NULL.
+            if column.not_null && !before {
+                lookup = format!("COALESCE({lookup}, {})", nothing(&column.sql_type));
             }
             let own = match is_main {
                 true => format!("ELSEIF NEW.{from} = NEW.{key} THEN SET NEW.{to} = NEW.{other_key}; "),
@@ -561,8 +560,11 @@ impl Writer<'_> {
             .found
             .tables
             .iter()
-            .map(|table| format!("{} WRITE", self.table(table)))
+            .enumerate()
+            .map(|(number, table)| format!("{0} WRITE, {0} AS c{number} WRITE", self.table(table)))
             .collect();
+        // By the names by which repairs read them.
+        tables.push(format!("{} AS it WRITE", self.table(self.main())));
         tables.push(format!("{} WRITE", self.journal));
         vec![format!("LOCK TABLES {}", tables.join(", "))]
     }
@@ -589,11 +591,15 @@ impl Writer<'_> {
             quote(&self.key().new_name()),
         );
         let main_moved = column_exists(self.main(), &self.key().old_name());
-        for table in &self.found.tables {
+        for (number, table) in self.found.tables.iter().enumerate() {
             for (column, _) in table.references() {
                 let moved = column_exists(table, &column.old_name());
-                let [trigger, _] = Self::trigger_names(table);
-                let guard = format!("NOT EXISTS ({})", trigger_exists(&table.schema, &trigger));
+                let [on_insert, on_update] = Self::trigger_names(table);
+                let guard = format!(
+                    "(NOT EXISTS ({}) OR NOT EXISTS ({}))",
+                    trigger_exists(&table.schema, &on_insert),
+                    trigger_exists(&table.schema, &on_update)
+                );
                 let (c_old, c_key, c_new) = (
                     quote(&column.old_name()),
                     quote(&column.name),
@@ -603,12 +609,14 @@ impl Writer<'_> {
                     (format!("NOT EXISTS ({main_moved}) AND NOT EXISTS ({moved})"), &key, &new, &c_key, &c_new),
                     (format!("EXISTS ({main_moved}) AND NOT EXISTS ({moved})"), &old, &key, &c_key, &c_new),
                     (format!("EXISTS ({main_moved}) AND EXISTS ({moved})"), &key, &old, &c_key, &c_old),
+                    // On the way back.
+                    (format!("NOT EXISTS ({main_moved}) AND EXISTS ({moved})"), &new, &key, &c_key, &c_old),
                 ];
                 for (case, by, value, from, to) in cases {
                     statements.push(
                         Statement::new(format!(
-                            "UPDATE {} AS c LEFT JOIN {} AS it ON it.{by} = c.{from} SET c.{to} = it.{value} WHERE NOT (c.{to} <=> \
-                             it.{value})",
+                            "UPDATE {} AS c{number} LEFT JOIN {} AS it ON it.{by} = c{number}.{from} SET c{number}.{to} = it.{value} \
+                             WHERE NOT (c{number}.{to} <=> it.{value})",
                             self.table(table),
                             self.table(self.main()),
                         ))
@@ -621,8 +629,7 @@ impl Writer<'_> {
     }
 
     fn switch(&self) -> Step {
-        let mut statements = self.repairs();
-        statements.extend(self.drop_triggers());
+        let mut statements = self.drop_triggers();
         for table in &self.found.tables {
             let renames = Self::each(table, |it| {
                 format!(
@@ -667,6 +674,7 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.lock(),
+                repairs: self.repairs(),
                 statements,
                 unlock: vec!["UNLOCK TABLES".to_owned()],
             },
@@ -823,6 +831,7 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.lock(),
+                repairs: self.repairs(),
                 statements,
                 unlock: vec!["UNLOCK TABLES".to_owned()],
             },
@@ -863,8 +872,25 @@ impl Writer<'_> {
                         .unless(not(&foreign_key_exists(table, &new))),
                 );
             }
-            let mut parts: Vec<String> = table
+            // Nothing fills the old columns any more: rows would have the same default. AUTO_INCREMENT goes on, and needs its
+            // index.
+            let is_filled = |index: &Index| {
+                index.is_primary
+                    && table.title() == self.main().title()
+                    && self.found.key.is_auto_increment()
+            };
+            let (unique, rest): (Vec<&Index>, Vec<&Index>) = table
                 .indexes
+                .iter()
+                .partition(|index| index.is_unique && !is_filled(index));
+            for index in unique {
+                let index = Self::old_index(index);
+                locked.push(
+                    Statement::new(format!("ALTER TABLE {name} DROP INDEX {}{ONLINE}", quote(&index)))
+                        .unless(not(&index_exists(table, &index))),
+                );
+            }
+            let mut parts: Vec<String> = rest
                 .iter()
                 .map(|it| format!("DROP INDEX {}", quote(&Self::old_index(it))))
                 .collect();
@@ -882,20 +908,6 @@ impl Writer<'_> {
             );
         }
         locked.extend(self.drop_triggers());
-        if !self.found.key.is_auto_increment()
-            && let Some(index) = self.main().indexes.iter().find(|it| it.is_primary)
-        {
-            // Nothing fills the old key any more, and its default is there once only.
-            let name = quote(&Self::old_index(index));
-            locked.push(
-                Statement::new(format!(
-                    "ALTER TABLE {0} DROP INDEX {name}, ADD INDEX {name} ({1}){ONLINE}",
-                    self.table(self.main()),
-                    quote(&self.key().old_name())
-                ))
-                .unless(not(&column_exists(self.main(), &self.key().old_name()))),
-            );
-        }
         columns.push(Statement::new(format!("DROP TABLE IF EXISTS {}", self.work())));
         vec![
             Self::step(
@@ -905,7 +917,8 @@ impl Writer<'_> {
                 0.1,
                 Action::Switch {
                     lock: self.lock(),
-                    statements: locked,
+                    repairs: Vec::new(),
+                statements: locked,
                     unlock: vec!["UNLOCK TABLES".to_owned()],
                 },
             ),
