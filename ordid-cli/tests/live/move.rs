@@ -1,5 +1,6 @@
 //! `ordid plan` and `ordid apply` on tables that others write the whole time.
 
+mod sqlite;
 mod writers;
 
 use std::{
@@ -17,6 +18,11 @@ use writers::{Connection, Model, Writers};
 use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    trials.push(Trial::test(
+        "move::a_killed_rebuild_loses_no_row_and_is_rolled_back_and_finished [sqlite]",
+        sqlite::rebuilt,
+    ));
+    trials.push(Trial::test("move::what_cannot_be_rebuilt_is_refused_with_the_reason [sqlite]", sqlite::refusals));
     for server in ["postgres", "mariadb", "mysql"] {
         trials.push(servers.trial(server, "move::a_killed_move_under_writers_loses_no_row_and_is_finished", finished));
         trials.push(servers.trial(server, "move::a_move_under_writers_is_rolled_back_before_and_after_its_switch", rolled_back));
@@ -311,7 +317,8 @@ fn definitions(url: &str) -> Result<Vec<Vec<String>>> {
 
 fn rolled_back(url: &str) -> Result {
     let size = Size::new();
-    create(url, size.rows)?;
+    // It is moved twice.
+    create(url, size.rows / 4)?;
     let begun = Instant::now();
     let before = definitions(url)?;
     let plan = Plan::new(url)?;
