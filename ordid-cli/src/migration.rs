@@ -79,5 +79,7 @@ pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<T
 }
 
 fn unreachable(engine: Engine) -> Failure {
-    Failure::wrong(format_args!("tables of {engine} cannot be moved by this program"))
+    Failure::wrong(format_args!(
+        "tables of {engine} cannot be moved by this program"
+    ))
 }

@@ -177,9 +177,11 @@ impl Arguments {
                 found.step + 1,
                 plan.steps.len()
             ))),
-            (Phase::Steps, true, _) if found.position == BETWEEN => Err(Failure::wrong(format_args!(
-                "the switch of {table} was cut off: complete it with --resume, and then go back with --rollback"
-            ))),
+            (Phase::Steps, true, _) if found.position == BETWEEN => {
+                Err(Failure::wrong(format_args!(
+                    "the switch of {table} was cut off: complete it with --resume, and then go back with --rollback"
+                )))
+            }
             (Phase::Steps, true, _) => Ok(Entry::beginning(Phase::Undo)),
             (Phase::Switched, true, _) => Ok(Entry::beginning(Phase::Back)),
             (Phase::Switched, _, true) => Ok(Entry::beginning(Phase::Finish)),
@@ -226,11 +228,15 @@ impl Arguments {
 
 fn read(path: &PathBuf) -> Result<Plan, Failure> {
     let shown = path.display();
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::wrong(format_args!("the plan {shown} cannot be read: {error}")))?;
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::wrong(format_args!("the plan {shown} cannot be read: {error}"))
+    })?;
     let document: serde_json::Value = serde_json::from_str(&text)
         .map_err(|error| Failure::wrong(format_args!("{shown} is not JSON: {error}")))?;
-    match document.get("ordid_plan").and_then(serde_json::Value::as_u64) {
+    match document
+        .get("ordid_plan")
+        .and_then(serde_json::Value::as_u64)
+    {
         None => {
             return Err(Failure::wrong(format_args!(
                 "{shown} is not a plan: it has no `ordid_plan`; make one with `ordid plan`"

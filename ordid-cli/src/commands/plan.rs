@@ -75,7 +75,13 @@ impl Arguments {
             let name: String = self
                 .table
                 .chars()
-                .map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' })
+                .map(|c| {
+                    if c.is_alphanumeric() || "._-".contains(c) {
+                        c
+                    } else {
+                        '_'
+                    }
+                })
                 .collect();
             format!("ordid-move-{name}.json").into()
         });
@@ -89,7 +95,10 @@ impl Arguments {
 
     fn write(&self, path: &PathBuf, plan: &Plan) -> Result<(), Failure> {
         let cannot = |error: std::io::Error| {
-            Failure::could_not(format_args!("{} cannot be written: {error}", path.display()))
+            Failure::could_not(format_args!(
+                "{} cannot be written: {error}",
+                path.display()
+            ))
         };
         let mut options = fs::OpenOptions::new();
         options.write(true);
@@ -131,10 +140,18 @@ fn show(output: &mut Output, plan: &Plan, path: &std::path::Path) -> Result<(), 
         plan.bytes / 1_000_000,
         duration(plan.steps.iter().map(|step| step.seconds).sum())
     ))?;
-    let others: Vec<&str> = plan.catalog.iter().skip(1).map(|it| it.name.as_str()).collect();
+    let others: Vec<&str> = plan
+        .catalog
+        .iter()
+        .skip(1)
+        .map(|it| it.name.as_str())
+        .collect();
     output.line(&match others.is_empty() {
         true => "no table refers to it".to_owned(),
-        false => format!("tables that refer to it, and move with it: {}", others.join(", ")),
+        false => format!(
+            "tables that refer to it, and move with it: {}",
+            others.join(", ")
+        ),
     })?;
     for note in &plan.notes {
         output.line(&format!("{} {note}", output.paint(Style::Warning, "note:")))?;
@@ -144,7 +161,9 @@ fn show(output: &mut Output, plan: &Plan, path: &std::path::Path) -> Result<(), 
     }
     let path = path.display();
     output.line("")?;
-    output.line(&format!("the plan is in {path}; carry it out with: ordid apply {path}"))?;
+    output.line(&format!(
+        "the plan is in {path}; carry it out with: ordid apply {path}"
+    ))?;
     output.line(&format!(
         "afterwards, back with: ordid apply {path} --rollback; or end it with: ordid apply {path} --finish"
     ))
@@ -154,7 +173,11 @@ fn show_step(output: &mut Output, number: usize, step: &Step) -> Result<(), Fail
     output.line("")?;
     let title = output.paint(Style::Bold, &format!("{number}. {}", step.what));
     output.line(&title)?;
-    output.line(&format!("   about {}; locks {}", duration(step.seconds), step.locks))?;
+    output.line(&format!(
+        "   about {}; locks {}",
+        duration(step.seconds),
+        step.locks
+    ))?;
     for sql in step.action.sql() {
         for line in sql.lines() {
             output.line(&output.paint(Style::Dim, &format!("     {line}")))?;

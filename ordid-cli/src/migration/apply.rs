@@ -236,7 +236,9 @@ impl Run<'_> {
             self.stop_if_interrupted()?;
             if !is_told && patience.elapsed() > Duration::from_secs(5) {
                 is_told = true;
-                say(&format!("waiting for {left} transactions that began before the keys were made"));
+                say(&format!(
+                    "waiting for {left} transactions that began before the keys were made"
+                ));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -244,7 +246,10 @@ impl Run<'_> {
 
     async fn listed(&mut self, list: &str) -> Result<Vec<Option<String>>, Failure> {
         let rows = self.session.rows(list).await?;
-        Ok(rows.into_iter().filter_map(|row| row.into_iter().next()).collect())
+        Ok(rows
+            .into_iter()
+            .filter_map(|row| row.into_iter().next())
+            .collect())
     }
 
     /// Ends the run, if the user wants that.

@@ -93,7 +93,9 @@ impl KeyMaker {
         let cannot = |error| Failure::could_not(format_args!("no key can be made: {error}"));
         let micros = u64::try_from(micros).unwrap_or(0);
         loop {
-            self.clock.0.store(micros.max(self.floor), Ordering::Relaxed);
+            self.clock
+                .0
+                .store(micros.max(self.floor), Ordering::Relaxed);
             let key = self.generator.generate().map_err(cannot)?;
             match self.last {
                 // An earlier run has ended inside this millisecond, with a higher count: the next one is free.
@@ -144,7 +146,10 @@ impl KeyMaker {
     /// Returns the last key, in hexadecimal.
     pub(crate) fn last(&self) -> String {
         self.last.map_or_else(String::new, |key| {
-            key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+            key.as_bytes()
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect()
         })
     }
 }
@@ -255,7 +260,9 @@ impl Run<'_> {
         statements: &[String],
         entry: &super::journal::Entry,
     ) -> Result<(), Fault> {
-        self.session.lock_timeout(Some(self.options.lock_timeout)).await?;
+        self.session
+            .lock_timeout(Some(self.options.lock_timeout))
+            .await?;
         self.session.begin().await?;
         for statement in statements {
             self.session.execute(statement).await?;
@@ -307,7 +314,12 @@ mod tests {
 
     #[test]
     fn keys_rise_with_the_rows_also_across_kills_inside_a_millisecond() {
-        for scheme in ["uuid_v7", "uuid_v7_unguessable", "uuid_v7_sub_millis", "ulid"] {
+        for scheme in [
+            "uuid_v7",
+            "uuid_v7_unguessable",
+            "uuid_v7_sub_millis",
+            "ulid",
+        ] {
             let plan = plan(scheme);
             let mut last = String::new();
             let mut keys = Vec::new();

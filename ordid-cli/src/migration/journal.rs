@@ -108,7 +108,8 @@ impl<'p> Journal<'p> {
             self.plan.journal
         );
         let rows = session.rows(&query).await?;
-        let Some([Some(plan), Some(phase), Some(step), Some(place), Some(key)]) = rows.first().map(Vec::as_slice)
+        let Some([Some(plan), Some(phase), Some(step), Some(place), Some(key)]) =
+            rows.first().map(Vec::as_slice)
         else {
             return Ok(None);
         };
@@ -196,7 +197,10 @@ pub(crate) fn exists(engine: Engine, table: &str) -> String {
         ),
         Engine::Sqlite => format!(
             "SELECT 1 FROM sqlite_schema WHERE name = '{}'",
-            table.trim_matches('"').replace("\"\"", "\"").replace('\'', "''")
+            table
+                .trim_matches('"')
+                .replace("\"\"", "\"")
+                .replace('\'', "''")
         ),
         _ => {
             let (schema, name) = table.split_once("`.`").unwrap_or(("", table));

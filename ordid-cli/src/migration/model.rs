@@ -295,18 +295,28 @@ pub(crate) fn difference(planned: &[Table], found: &[Table]) -> Option<String> {
                 table.name
             ));
         };
-        let gone = table.definition.iter().find(|it| !now.definition.contains(it));
-        let new = now.definition.iter().find(|it| !table.definition.contains(it));
+        let gone = table
+            .definition
+            .iter()
+            .find(|it| !now.definition.contains(it));
+        let new = now
+            .definition
+            .iter()
+            .find(|it| !table.definition.contains(it));
         match (gone, new) {
             (Some(gone), Some(new)) => {
                 return Some(format!("{} had `{gone}`, and now has `{new}`", table.name));
             }
-            (Some(gone), None) => return Some(format!("{} had `{gone}`, which is gone", table.name)),
+            (Some(gone), None) => {
+                return Some(format!("{} had `{gone}`, which is gone", table.name));
+            }
             (None, Some(new)) => return Some(format!("{} now has `{new}`", table.name)),
             (None, None) => {}
         }
     }
-    let new = found.iter().find(|it| !planned.iter().any(|table| table.name == it.name))?;
+    let new = found
+        .iter()
+        .find(|it| !planned.iter().any(|table| table.name == it.name))?;
     Some(format!("{} now refers to the table", new.name))
 }
 

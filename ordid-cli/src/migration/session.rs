@@ -134,7 +134,10 @@ impl Session {
     /// Reads one value of one row, if there is a row.
     pub(crate) async fn value(&mut self, sql: &str) -> Result<Option<String>, Fault> {
         let rows = self.rows(sql).await?;
-        Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
+        Ok(rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next().flatten()))
     }
 
     /// Reads one number.
@@ -187,11 +190,13 @@ impl Session {
         match self {
             Self::Postgres(_) => {
                 let millis = timeout.map_or(0, |timeout| timeout.as_millis().max(1));
-                self.execute(&format!("SET lock_timeout = {millis}")).await?;
+                self.execute(&format!("SET lock_timeout = {millis}"))
+                    .await?;
             }
             Self::MySql(..) => {
                 // Whole seconds: rounded up, as 0 is refused by MySQL.
-                let seconds = timeout.map_or(86_400, |timeout| timeout.as_millis().div_ceil(1000).max(1));
+                let seconds =
+                    timeout.map_or(86_400, |timeout| timeout.as_millis().div_ceil(1000).max(1));
                 self.execute(&format!(
                     "SET SESSION lock_wait_timeout = {seconds}, SESSION innodb_lock_wait_timeout = {}",
                     seconds.min(50)
@@ -200,7 +205,8 @@ impl Session {
             }
             Self::Sqlite(_) => {
                 let millis = timeout.map_or(60_000, |timeout| timeout.as_millis());
-                self.execute(&format!("PRAGMA busy_timeout = {millis}")).await?;
+                self.execute(&format!("PRAGMA busy_timeout = {millis}"))
+                    .await?;
             }
         }
         Ok(())

@@ -18,13 +18,16 @@ use super::{
 };
 use crate::{engine::Engine, failure::Failure};
 
+/// Columns, and whether each is the key.
+type Moving = Vec<(String, bool)>;
+
 /// A table that is rebuilt.
 struct Rebuilt {
     name: String,
     create: String,
     columns: Vec<String>,
     /// The moved columns: the key, and references to it.
-    moved: Vec<(String, bool)>,
+    moved: Moving,
     /// Its indexes and triggers.
     others: Vec<String>,
 }
@@ -55,7 +58,9 @@ pub(crate) async fn draft(
     let rows = session.rows(&query).await?;
     let Some(row) = rows.first() else {
         let names = session
-            .rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+            .rows(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+            )
             .await?;
         let names: Vec<String> = names.iter().map(|row| text(row, 0)).collect();
         return Err(request.unknown_table(near::suggestion(
@@ -83,8 +88,13 @@ pub(crate) async fn draft(
         }));
     };
     let (key, key_type) = (text(key, 0), text(key, 1).to_ascii_uppercase());
-    if info.iter().any(|row| text(row, 0) == key && row.get(3).cloned().flatten().is_some()) {
-        refusals.add(format!("{name}.{key} has a default, which would make old keys"));
+    if info
+        .iter()
+        .any(|row| text(row, 0) == key && row.get(3).cloned().flatten().is_some())
+    {
+        refusals.add(format!(
+            "{name}.{key} has a default, which would make old keys"
+        ));
     }
     let is_number = key_type.contains("INT");
     already(session, request, &name, &key, target, &mut refusals).await?;
@@ -181,7 +191,10 @@ fn created(
             near::suggestion(name, names.iter().map(String::as_str))
         )));
     }
-    if info.iter().any(|row| text(row, 0) == name && text(row, 2) != "0") {
+    if info
+        .iter()
+        .any(|row| text(row, 0) == name && text(row, 2) != "0")
+    {
         refusals.add(format!("the column {name} is the key"));
     }
     Ok(Some(name.to_owned()))
@@ -202,8 +215,11 @@ async fn tables(
         literal(name),
         literal(key)
     );
-    let mut found: Vec<(String, String, Vec<(String, bool)>)> =
-        vec![(name.to_owned(), create.to_owned(), vec![(key.to_owned(), true)])];
+    let mut found: Vec<(String, String, Moving)> = vec![(
+        name.to_owned(),
+        create.to_owned(),
+        vec![(key.to_owned(), true)],
+    )];
     for row in session.rows(&query).await? {
         let (child, column, sql) = (text(&row, 0), text(&row, 1), text(&row, 2));
         if text(&row, 3) != "1" {
@@ -245,11 +261,23 @@ async fn tables(
                 .join(", ")
         );
         if let Some(names) = session.value(&inwards).await? {
-            refusals.add(format!("{names} refers to a column of {name} that is moved itself"));
+            refusals.add(format!(
+                "{names} refers to a column of {name} that is moved itself"
+            ));
         }
         tables.push(Rebuilt {
-            columns: session.rows(&columns).await?.iter().map(|row| text(row, 0)).collect(),
-            others: session.rows(&others).await?.iter().map(|row| text(row, 0)).collect(),
+            columns: session
+                .rows(&columns)
+                .await?
+                .iter()
+                .map(|row| text(row, 0))
+                .collect(),
+            others: session
+                .rows(&others)
+                .await?
+                .iter()
+                .map(|row| text(row, 0))
+                .collect(),
             name,
             create,
             moved,
@@ -278,7 +306,12 @@ async fn catalog(session: &mut Session, names: Vec<String>) -> Result<Vec<Table>
             literal(&name)
         );
         all.push(Table {
-            definition: session.rows(&query).await?.iter().map(|row| text(row, 0)).collect(),
+            definition: session
+                .rows(&query)
+                .await?
+                .iter()
+                .map(|row| text(row, 0))
+                .collect(),
             name,
         });
     }
@@ -333,7 +366,12 @@ impl Writer<'_> {
             sql.push(create(table));
             let columns: Vec<String> = table.columns.iter().map(|it| quote(it)).collect();
             // In the order of the new key, so that its pages are full.
-            let is_key = |column: &String| table.moved.iter().any(|(name, is_key)| *is_key && name == column);
+            let is_key = |column: &String| {
+                table
+                    .moved
+                    .iter()
+                    .any(|(name, is_key)| *is_key && name == column)
+            };
             let order = match table.columns.iter().position(is_key) {
                 Some(at) => format!(" ORDER BY {}", at + 1),
                 None => String::new(),
@@ -478,7 +516,10 @@ impl Writer<'_> {
             locks: "the file, for some milliseconds".to_owned(),
             seconds: 0.1,
             action: Action::Online {
-                statements: vec![Statement::new(format!("DROP TABLE IF EXISTS {}", self.map()))],
+                statements: vec![Statement::new(format!(
+                    "DROP TABLE IF EXISTS {}",
+                    self.map()
+                ))],
             },
         }
     }

@@ -2,7 +2,16 @@
 
 /// Words that end a column's type.
 const CONSTRAINTS: [&str; 10] = [
-    "CONSTRAINT", "PRIMARY", "NOT", "NULL", "UNIQUE", "CHECK", "DEFAULT", "COLLATE", "REFERENCES", "GENERATED",
+    "CONSTRAINT",
+    "PRIMARY",
+    "NOT",
+    "NULL",
+    "UNIQUE",
+    "CHECK",
+    "DEFAULT",
+    "COLLATE",
+    "REFERENCES",
+    "GENERATED",
 ];
 
 /// Returns the statement that creates the table under another name, which is quoted, with another type for these columns.
@@ -57,7 +66,9 @@ pub(crate) fn retyped(
         let first = part.iter().position(|it| !is_space(it));
         let column = first.and_then(|first| {
             let name = unquoted(part[first]);
-            columns.iter().find(|(column, _)| column.eq_ignore_ascii_case(&name))
+            columns
+                .iter()
+                .find(|(column, _)| column.eq_ignore_ascii_case(&name))
         });
         match (first, column) {
             (Some(first), Some((_, is_key))) => {
@@ -90,8 +101,14 @@ fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> Strin
         .filter(|token| !token.eq_ignore_ascii_case("AUTOINCREMENT"))
         .copied()
         .collect();
-    let has_not_null = part[rest..].iter().any(|token| token.eq_ignore_ascii_case("NOT"));
-    let not_null = if is_key && !has_not_null { " NOT NULL" } else { "" };
+    let has_not_null = part[rest..]
+        .iter()
+        .any(|token| token.eq_ignore_ascii_case("NOT"));
+    let not_null = if is_key && !has_not_null {
+        " NOT NULL"
+    } else {
+        ""
+    };
     // A key of another type than INTEGER may be NULL in SQLite, unless it says otherwise.
     format!(
         "{}{} {sql_type}{not_null} {kept}",
@@ -129,14 +146,18 @@ fn tokens(sql: &str) -> Vec<&str> {
     while let Some(first) = rest.chars().next() {
         let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
         let until = |text: &str, end: &str, from: usize| {
-            text[from..].find(end).map_or(text.len(), |at| from + at + end.len())
+            text[from..]
+                .find(end)
+                .map_or(text.len(), |at| from + at + end.len())
         };
         let length = match first {
             '"' | '`' | '\'' => until(rest, &first.to_string(), 1),
             '[' => until(rest, "]", 1),
             '-' if rest.starts_with("--") => until(rest, "\n", 2),
             '/' if rest.starts_with("/*") => until(rest, "*/", 2),
-            c if c.is_whitespace() => rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len()),
+            c if c.is_whitespace() => rest
+                .find(|c: char| !c.is_whitespace())
+                .unwrap_or(rest.len()),
             c if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
             c => c.len_utf8(),
         };
@@ -152,14 +173,23 @@ mod tests {
     use super::*;
 
     fn columns(names: &[(&str, bool)]) -> Vec<(String, bool)> {
-        names.iter().map(|(name, is_key)| ((*name).to_owned(), *is_key)).collect()
+        names
+            .iter()
+            .map(|(name, is_key)| ((*name).to_owned(), *is_key))
+            .collect()
     }
 
     #[test]
     fn only_the_type_of_the_columns_changes() {
         let create = "CREATE TABLE orders (\n  id INTEGER PRIMARY KEY AUTOINCREMENT, -- the key, of course\n  ref TEXT CHECK (ref <> \
                       'id, x'),\n  \"parent id\" INTEGER(8) REFERENCES orders (id) ON DELETE SET NULL,\n  total NUMERIC(10, 2)\n) STRICT";
-        let new = retyped(create, "\"new\"", &columns(&[("id", true), ("parent id", false)]), "BLOB").expect("it is understood");
+        let new = retyped(
+            create,
+            "\"new\"",
+            &columns(&[("id", true), ("parent id", false)]),
+            "BLOB",
+        )
+        .expect("it is understood");
         assert_eq!(
             new,
             "CREATE TABLE \"new\" (\n  id BLOB NOT NULL PRIMARY KEY, -- the key, of course\n  ref TEXT CHECK (ref <> 'id, x'),\n  \
@@ -178,8 +208,16 @@ mod tests {
 
     #[test]
     fn a_column_without_a_type_gets_one() {
-        let new = retyped("CREATE TABLE t (id PRIMARY KEY NOT NULL, x)", "n", &columns(&[("ID", true)]), "TEXT");
-        assert_eq!(new.expect("it is understood"), "CREATE TABLE n (id TEXT PRIMARY KEY NOT NULL, x)");
+        let new = retyped(
+            "CREATE TABLE t (id PRIMARY KEY NOT NULL, x)",
+            "n",
+            &columns(&[("ID", true)]),
+            "TEXT",
+        );
+        assert_eq!(
+            new.expect("it is understood"),
+            "CREATE TABLE n (id TEXT PRIMARY KEY NOT NULL, x)"
+        );
         assert!(retyped("CREATE TABLE t AS SELECT 1", "n", &[], "").is_err());
         assert!(retyped("CREATE TABLE t (a)", "n", &columns(&[("b", false)]), "TEXT").is_err());
     }

@@ -123,7 +123,9 @@ pub(crate) fn replace_identifier(sql: &str, name: &str, quoted: &str, new: &str)
 }
 
 /// Returns the column that says when a row was made: one of the usual names, of a type of times.
-pub(crate) fn creation_time<'a>(columns: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
+pub(crate) fn creation_time<'a>(
+    columns: impl IntoIterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
     const NAMES: [&str; 12] = [
         "created_at",
         "created",
@@ -171,7 +173,10 @@ mod tests {
 
     #[test]
     fn the_creation_time_is_found_by_its_usual_names() {
-        assert_eq!(creation_time(["id", "Created_At", "created"]), Some("Created_At"));
+        assert_eq!(
+            creation_time(["id", "Created_At", "created"]),
+            Some("Created_At")
+        );
         assert_eq!(creation_time(["id", "updated_at"]), None);
     }
 }

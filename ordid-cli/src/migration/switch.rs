@@ -27,7 +27,9 @@ impl Run<'_> {
             unlock,
         } = action
         else {
-            return Err(Failure::could_not("the plan is damaged: its switch is none"));
+            return Err(Failure::could_not(
+                "the plan is damaged: its switch is none",
+            ));
         };
         let mut attempt = 0;
         loop {
@@ -73,7 +75,9 @@ impl Run<'_> {
             // From here on it is neither before nor after the switch.
             let mut entry = self.entry.clone();
             entry.position = BETWEEN;
-            Journal::of(self.plan).enter(&mut self.session, &entry).await?;
+            Journal::of(self.plan)
+                .enter(&mut self.session, &entry)
+                .await?;
             self.entry = entry;
         }
         for statement in statements {
@@ -99,14 +103,18 @@ impl Run<'_> {
     /// Rebuilds the tables of a SQLite file in one transaction.
     pub(crate) async fn rebuild(&mut self, action: &Action, next: &Entry) -> Result<(), Failure> {
         let Action::Rebuild { before, after, .. } = action else {
-            return Err(Failure::could_not("the plan is damaged: its rebuild is none"));
+            return Err(Failure::could_not(
+                "the plan is damaged: its rebuild is none",
+            ));
         };
         for statement in before {
             self.session.execute(statement).await?;
         }
         let mut attempt = 0;
         let begun = loop {
-            self.session.lock_timeout(Some(self.options.lock_timeout)).await?;
+            self.session
+                .lock_timeout(Some(self.options.lock_timeout))
+                .await?;
             match self.session.begin().await {
                 Ok(()) => break Instant::now(),
                 Err(fault) => self.again(fault, &mut attempt).await?,
@@ -139,7 +147,12 @@ impl Run<'_> {
         };
         let journal = Journal::of(self.plan);
         // Another run may have been faster: here it is known, as nobody else writes.
-        if journal.read(&mut self.session).await?.map(|it| (it.phase, it.step)) != Some((self.entry.phase, self.entry.step)) {
+        if journal
+            .read(&mut self.session)
+            .await?
+            .map(|it| (it.phase, it.step))
+            != Some((self.entry.phase, self.entry.step))
+        {
             return Err(Failure::wrong("another run of this plan has been faster"));
         }
         for statement in map {
@@ -158,7 +171,9 @@ impl Run<'_> {
                 let Some(last) = last else {
                     break;
                 };
-                self.session.execute(&write.replace("{rows}", &rows.join(","))).await?;
+                self.session
+                    .execute(&write.replace("{rows}", &rows.join(",")))
+                    .await?;
                 self.summary.rows += u64::try_from(rows.len()).unwrap_or(0);
                 self.progress.add(u64::try_from(rows.len()).unwrap_or(0));
                 after = last;

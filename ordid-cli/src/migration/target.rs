@@ -1,8 +1,6 @@
 //! Where a move goes: the scheme, the column, and the SQL by which a trigger makes such a key.
 
-use ordid_core::{
-    scheme::catalogue::{self, AnyColumn, Entry},
-};
+use ordid_core::scheme::catalogue::{self, AnyColumn, Entry};
 
 use super::{backfill::bytes_of, near};
 use crate::{engine::Engine, failure::Failure};
@@ -116,7 +114,8 @@ impl Target {
     pub(crate) fn are_keys(&self, sample: &[String]) -> bool {
         let is_key = |hex: &String| self.scheme.key_of(&bytes_of(hex)).is_ok();
         // Any 16 bytes are a ULID: a UUID of another version is not taken for one.
-        let is_told = |hex: &String| !self.version().is_empty() || hex.as_bytes().get(12) != Some(&b'4');
+        let is_told =
+            |hex: &String| !self.version().is_empty() || hex.as_bytes().get(12) != Some(&b'4');
         !sample.is_empty() && sample.iter().all(|hex| is_key(hex) && is_told(hex))
     }
 
@@ -128,9 +127,7 @@ impl Target {
     /// Returns an expression of the key's 32 hexadecimal digits, joined by `,`, of those of the millisecond (12), of
     /// its 1/4096 parts (3), and of random ones (17, or 16 behind a version, the first of which is of the variant).
     fn hex(&self, millis: &str, part: &str, random: &str) -> Option<String> {
-        let (_, version) = SCHEMES
-            .iter()
-            .find(|(name, _)| *name == self.scheme.name)?;
+        let (_, version) = SCHEMES.iter().find(|(name, _)| *name == self.scheme.name)?;
         Some(match *version {
             "" => format!("{millis},{part},{random}"),
             version => format!("{millis},'{version}',{part},{random}"),

@@ -5,6 +5,7 @@ mod writers;
 
 use std::{
     hash::{BuildHasher as _, Hasher as _},
+    io::Write as _,
     path::Path,
     process::{Command, Stdio},
     sync::atomic::Ordering,
@@ -22,11 +23,26 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "move::a_killed_rebuild_loses_no_row_and_is_rolled_back_and_finished [sqlite]",
         sqlite::rebuilt,
     ));
-    trials.push(Trial::test("move::what_cannot_be_rebuilt_is_refused_with_the_reason [sqlite]", sqlite::refusals));
+    trials.push(Trial::test(
+        "move::what_cannot_be_rebuilt_is_refused_with_the_reason [sqlite]",
+        sqlite::refusals,
+    ));
     for server in ["postgres", "mariadb", "mysql"] {
-        trials.push(servers.trial(server, "move::a_killed_move_under_writers_loses_no_row_and_is_finished", finished));
-        trials.push(servers.trial(server, "move::a_move_under_writers_is_rolled_back_before_and_after_its_switch", rolled_back));
-        trials.push(servers.trial(server, "move::what_cannot_be_moved_is_refused_with_the_reason", refusals));
+        trials.push(servers.trial(
+            server,
+            "move::a_killed_move_under_writers_loses_no_row_and_is_finished",
+            finished,
+        ));
+        trials.push(servers.trial(
+            server,
+            "move::a_move_under_writers_is_rolled_back_before_and_after_its_switch",
+            rolled_back,
+        ));
+        trials.push(servers.trial(
+            server,
+            "move::what_cannot_be_moved_is_refused_with_the_reason",
+            refusals,
+        ));
     }
 }
 
@@ -133,9 +149,23 @@ struct Plan {
 impl Plan {
     fn new(url: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let path = folder.path().join("plan.json").to_string_lossy().into_owned();
-        let shown = printed(&["plan", url, "--table", "orders", "--to", "uuid_v7", "-o", &path], 0)?;
-        for expected in ["orders gets keys of uuid_v7", "order_lines", "remarks", "created_at"] {
+        let path = folder
+            .path()
+            .join("plan.json")
+            .to_string_lossy()
+            .into_owned();
+        let shown = printed(
+            &[
+                "plan", url, "--table", "orders", "--to", "uuid_v7", "-o", &path,
+            ],
+            0,
+        )?;
+        for expected in [
+            "orders gets keys of uuid_v7",
+            "order_lines",
+            "remarks",
+            "created_at",
+        ] {
             if !shown.contains(expected) {
                 return Err(format!("the plan does not say {expected}: {shown}").into());
             }
@@ -161,7 +191,14 @@ impl Plan {
     }
 
     /// Starts it and kills it after some time, so often; whether the last one was still running.
-    fn kill(&self, url: &str, kills: usize, longest: Duration, first: &[&str], next: &[&str]) -> Result<usize> {
+    fn kill(
+        &self,
+        url: &str,
+        kills: usize,
+        longest: Duration,
+        first: &[&str],
+        next: &[&str],
+    ) -> Result<usize> {
         let mut killed = 0;
         for number in 0..kills {
             let more = if number == 0 { first } else { next };
@@ -230,13 +267,21 @@ fn check_keys(url: &str) -> Result {
     Ok(())
 }
 
-fn report(what: &str, url: &str, seen: &writers::Seen, rows: usize, begun: Instant, kills: usize) -> Result {
+fn report(
+    what: &str,
+    url: &str,
+    seen: &writers::Seen,
+    rows: usize,
+    begun: Instant,
+    kills: usize,
+) -> Result {
     let errors = seen.errors.lock().map_err(|_| "a writer panicked")?;
     if !errors.is_empty() {
         return Err(format!("{} errors of writers, such as {}", errors.len(), errors[0]).into());
     }
     let longest = Duration::from_micros(seen.longest.load(Ordering::Relaxed));
-    eprintln!(
+    writeln!(
+        std::io::stderr(),
         "{what}, {}: {rows} rows, {:.1} s, killed {kills} times; writers: {} transactions, {} again, {} refused in a cut-off switch, longest \
          statement {longest:.0?}",
         url.split(':').next().unwrap_or_default(),
@@ -244,7 +289,7 @@ fn report(what: &str, url: &str, seen: &writers::Seen, rows: usize, begun: Insta
         seen.committed.load(Ordering::Relaxed),
         seen.again.load(Ordering::Relaxed),
         seen.between.load(Ordering::Relaxed)
-    );
+    )?;
     // The lock timeout of 500 ms, which is a second on MySQL and MariaDB, and what the machine's other work takes.
     match longest < Duration::from_secs(10) {
         true => Ok(()),
@@ -270,21 +315,37 @@ fn finished(url: &str) -> Result {
     model(url)?.check(&expected)?;
     check_keys(url)?;
     let left = match is_postgres(url) {
-        true => "SELECT attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid WHERE relkind = 'r' AND attname LIKE 'ordid%' AND NOT attisdropped UNION ALL SELECT relname FROM pg_class WHERE \
+        true => {
+            "SELECT attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid WHERE relkind = 'r' AND attname LIKE 'ordid%' AND NOT attisdropped UNION ALL SELECT relname FROM pg_class WHERE \
                  relname LIKE 'ordid%' UNION ALL SELECT tgname FROM pg_trigger WHERE tgname LIKE 'ordid%' UNION ALL SELECT conname FROM \
-                 pg_constraint WHERE conname LIKE 'ordid%'",
-        false => "SELECT column_name FROM information_schema.columns WHERE table_schema = database() AND column_name LIKE 'ordid%' UNION ALL \
+                 pg_constraint WHERE conname LIKE 'ordid%'"
+        }
+        false => {
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = database() AND column_name LIKE 'ordid%' UNION ALL \
                   SELECT table_name FROM information_schema.tables WHERE table_schema = database() AND table_name LIKE 'ordid%' UNION ALL \
                   SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = database() UNION ALL SELECT constraint_name \
                   FROM information_schema.table_constraints WHERE table_schema = database() AND constraint_name LIKE 'ordid%' UNION ALL \
-                  SELECT index_name FROM information_schema.statistics WHERE table_schema = database() AND index_name LIKE 'ordid%'",
+                  SELECT index_name FROM information_schema.statistics WHERE table_schema = database() AND index_name LIKE 'ordid%'"
+        }
     };
     let left = block(url, left)?;
     if !left.is_empty() {
         return Err(format!("something is left of the move: {left:?}").into());
     }
     // What is done is not done again.
-    let line = refused(&["plan", url, "--table", "orders", "--to", "uuid_v7", "-o", "/nowhere/plan"], 2)?;
+    let line = refused(
+        &[
+            "plan",
+            url,
+            "--table",
+            "orders",
+            "--to",
+            "uuid_v7",
+            "-o",
+            "/nowhere/plan",
+        ],
+        2,
+    )?;
     if !line.contains("already has keys of `uuid_v7`") {
         return Err(line.into());
     }
@@ -297,7 +358,11 @@ fn definitions(url: &str) -> Result<Vec<Vec<String>>> {
         let mut all = Vec::new();
         for table in ["orders", "order_lines", "remarks"] {
             let mut rows = block(url, &format!("SHOW CREATE TABLE {table}"))?;
-            let text = rows[0][1].split(" AUTO_INCREMENT=").next().unwrap_or_default().to_owned();
+            let text = rows[0][1]
+                .split(" AUTO_INCREMENT=")
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             rows[0][1] = text;
             all.extend(rows);
         }
@@ -326,11 +391,19 @@ fn rolled_back(url: &str) -> Result {
 
     // Before the switch.
     plan.apply(url, &["--no-switch"])?;
-    let mut kills = plan.kill(url, 2, Duration::from_millis(300), &["--rollback"], &["--rollback"])?;
+    let mut kills = plan.kill(
+        url,
+        2,
+        Duration::from_millis(300),
+        &["--rollback"],
+        &["--rollback"],
+    )?;
     // It may have ended between two kills.
     let ended = plan.apply(url, &["--rollback"]);
     if let Err(error) = ended
-        && !error.message().is_some_and(|it| it.contains("has not begun, or was ended"))
+        && !error
+            .message()
+            .is_some_and(|it| it.contains("has not begun, or was ended"))
     {
         return Err(error);
     }
@@ -342,10 +415,18 @@ fn rolled_back(url: &str) -> Result {
     // After it.
     plan.apply(url, &[])?;
     std::thread::sleep(Duration::from_millis(300));
-    kills += plan.kill(url, 2, Duration::from_millis(300), &["--rollback"], &["--rollback"])?;
+    kills += plan.kill(
+        url,
+        2,
+        Duration::from_millis(300),
+        &["--rollback"],
+        &["--rollback"],
+    )?;
     let ended = plan.apply(url, &["--rollback"]);
     if let Err(error) = ended
-        && !error.message().is_some_and(|it| it.contains("has not begun, or was ended"))
+        && !error
+            .message()
+            .is_some_and(|it| it.contains("has not begun, or was ended"))
     {
         return Err(error);
     }
@@ -355,16 +436,39 @@ fn rolled_back(url: &str) -> Result {
         return Err(format!("before: {before:?}\nafter: {after:?}").into());
     }
     model(url)?.check(&expected)?;
-    report("rolled back twice", url, &seen, expected.len(), begun, kills)
+    report(
+        "rolled back twice",
+        url,
+        &seen,
+        expected.len(),
+        begun,
+        kills,
+    )
 }
 
 fn refusals(url: &str) -> Result {
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-    let plan = |table: &str, to: &str| refused(&["plan", url, "--table", table, "--to", to, "-o", &path("plan.json")], 2);
+    let plan = |table: &str, to: &str| {
+        refused(
+            &[
+                "plan",
+                url,
+                "--table",
+                table,
+                "--to",
+                to,
+                "-o",
+                &path("plan.json"),
+            ],
+            2,
+        )
+    };
     let expect = |line: String, part: &str| match line.contains(part) {
         true => Ok(()),
-        false => Err(libtest_mimic::Failed::from(format!("no {part:?} in: {line}"))),
+        false => Err(libtest_mimic::Failed::from(format!(
+            "no {part:?} in: {line}"
+        ))),
     };
     let key = match is_postgres(url) {
         true => "bigserial PRIMARY KEY",
@@ -379,40 +483,94 @@ fn refusals(url: &str) -> Result {
              CREATE TABLE given (id int NOT NULL PRIMARY KEY)"
         ),
     )?;
-    expect(plan("customer", "uuid_v7")?, "there is no table customer; did you mean `customers`?")?;
+    expect(
+        plan("customer", "uuid_v7")?,
+        "there is no table customer; did you mean `customers`?",
+    )?;
     expect(plan("pairs", "uuid_v7")?, "the primary key of")?;
     expect(plan("keyless", "uuid_v7")?, "has no primary key")?;
     expect(plan("given", "uuid_v7")?, "nobody would make the old keys")?;
-    expect(plan("customers", "uuid_v4")?, "`uuid_v4` keys lose their order in the column `")?;
-    expect(plan("customers", "uuid_v8")?, "there is no scheme `uuid_v8`")?;
+    expect(
+        plan("customers", "uuid_v4")?,
+        "`uuid_v4` keys lose their order in the column `",
+    )?;
+    expect(
+        plan("customers", "uuid_v8")?,
+        "there is no scheme `uuid_v8`",
+    )?;
     expect(plan("customers", "snowflake")?, "cannot make such keys")?;
 
     // The plan's file.
     let file = path("customers.json");
-    printed(&["plan", url, "--table", "customers", "--to", "uuid_v7", "-o", &file], 0)?;
-    let again = ["plan", url, "--table", "customers", "--to", "uuid_v7", "-o", &file];
+    printed(
+        &[
+            "plan",
+            url,
+            "--table",
+            "customers",
+            "--to",
+            "uuid_v7",
+            "-o",
+            &file,
+        ],
+        0,
+    )?;
+    let again = [
+        "plan",
+        url,
+        "--table",
+        "customers",
+        "--to",
+        "uuid_v7",
+        "-o",
+        &file,
+    ];
     expect(refused(&again, 2)?, "is there already")?;
     let text = std::fs::read_to_string(&file)?;
     if text.contains(url) || text.contains("127.0.0.1") {
         return Err("the plan has the address in it".into());
     }
-    expect(refused(&["apply", &file, url, "--rollback"], 2)?, "has not begun")?;
-    expect(refused(&["apply", &file, url, "--finish"], 2)?, "has not begun")?;
-    expect(refused(&["apply", &path("none.json"), url], 2)?, "cannot be read")?;
+    expect(
+        refused(&["apply", &file, url, "--rollback"], 2)?,
+        "has not begun",
+    )?;
+    expect(
+        refused(&["apply", &file, url, "--finish"], 2)?,
+        "has not begun",
+    )?;
+    expect(
+        refused(&["apply", &path("none.json"), url], 2)?,
+        "cannot be read",
+    )?;
     let write = |name: &str, text: &str| std::fs::write(Path::new(&path(name)), text);
     write("no.json", "no plan")?;
-    expect(refused(&["apply", &path("no.json"), url], 2)?, "is not JSON")?;
+    expect(
+        refused(&["apply", &path("no.json"), url], 2)?,
+        "is not JSON",
+    )?;
     write("other.json", "{\"a\": 1}")?;
-    expect(refused(&["apply", &path("other.json"), url], 2)?, "is not a plan")?;
+    expect(
+        refused(&["apply", &path("other.json"), url], 2)?,
+        "is not a plan",
+    )?;
     write("newer.json", "{\"ordid_plan\": 9}")?;
-    expect(refused(&["apply", &path("newer.json"), url], 2)?, "has the version 9")?;
+    expect(
+        refused(&["apply", &path("newer.json"), url], 2)?,
+        "has the version 9",
+    )?;
     write("damaged.json", "{\"ordid_plan\": 1}")?;
-    expect(refused(&["apply", &path("damaged.json"), url], 2)?, "is damaged")?;
+    expect(
+        refused(&["apply", &path("damaged.json"), url], 2)?,
+        "is damaged",
+    )?;
 
     // A table that has changed.
     execute(url, "ALTER TABLE customers ADD COLUMN extra int")?;
     let line = refused(&["apply", &file, url], 2)?;
-    expect(line.clone(), "the tables have changed since the plan was made")?;
+    expect(
+        line.clone(),
+        "the tables have changed since the plan was made",
+    )?;
     expect(line, "extra")?;
     execute(url, "ALTER TABLE customers DROP COLUMN extra")?;
     printed(&["apply", &file, url, "--no-switch"], 0)?;
@@ -432,8 +590,14 @@ fn refusals(url: &str) -> Result {
         let line = plan("customers", "uuid_v7")?;
         expect(line.clone(), "view names depends on public.customers.id")?;
         expect(line, "is deferrable")?;
-        expect(plan("parts", "uuid_v7")?, "the primary key of public.parts has 2 columns")?;
-        expect(plan("published", "uuid_v7")?, "is published by ordid_test_publication")?;
+        expect(
+            plan("parts", "uuid_v7")?,
+            "the primary key of public.parts has 2 columns",
+        )?;
+        expect(
+            plan("published", "uuid_v7")?,
+            "is published by ordid_test_publication",
+        )?;
     } else {
         execute(
             url,

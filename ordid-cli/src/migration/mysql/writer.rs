@@ -12,6 +12,9 @@
 //! process dies there, the server lets the tables go in between, with some names exchanged and no triggers. The next
 //! `apply --resume` sees that by the triggers that are missing, and first corrects the rows that were written meanwhile.
 
+mod switch;
+mod triggers;
+
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{Found, FoundColumn, quote};
@@ -62,11 +65,17 @@ impl Writer<'_> {
     }
 
     fn work(&self) -> String {
-        MySql::quote_table(Some(&self.found.schema), &named("ordid_work_", &self.found.name, ""))
+        MySql::quote_table(
+            Some(&self.found.schema),
+            &named("ordid_work_", &self.found.name, ""),
+        )
     }
 
     fn chunk(&self) -> String {
-        MySql::quote_table(Some(&self.found.schema), &named("ordid_chunk_", &self.found.name, ""))
+        MySql::quote_table(
+            Some(&self.found.schema),
+            &named("ordid_chunk_", &self.found.name, ""),
+        )
     }
 
     fn sql_type(&self) -> &'static str {
@@ -89,7 +98,13 @@ impl Writer<'_> {
         }
     }
 
-    fn online(name: &str, what: &str, locks: &str, seconds: f64, statements: Vec<Statement>) -> Step {
+    fn online(
+        name: &str,
+        what: &str,
+        locks: &str,
+        seconds: f64,
+        statements: Vec<Statement>,
+    ) -> Step {
         Self::step(name, what, locks, seconds, Action::Online { statements })
     }
 
@@ -134,10 +149,17 @@ impl Writer<'_> {
     fn columns(&self) -> Step {
         let statement = |table: &Moved| {
             let columns = Self::each(table, |it| {
-                format!("ADD COLUMN {} {} NULL", quote(&it.new_name()), self.sql_type())
+                format!(
+                    "ADD COLUMN {} {} NULL",
+                    quote(&it.new_name()),
+                    self.sql_type()
+                )
             });
-            Statement::new(format!("ALTER TABLE {} {columns}, ALGORITHM=INSTANT", self.table(table)))
-                .unless(column_exists(table, &table.columns[0].new_name()))
+            Statement::new(format!(
+                "ALTER TABLE {} {columns}, ALGORITHM=INSTANT",
+                self.table(table)
+            ))
+            .unless(column_exists(table, &table.columns[0].new_name()))
         };
         Self::online(
             "columns",
@@ -184,9 +206,17 @@ impl Writer<'_> {
                     ));
                 }
             }
-            let first = table.indexes.first().map(Self::new_index).unwrap_or_default();
-            Statement::new(format!("ALTER TABLE {} {}{ONLINE}", self.table(table), parts.join(", ")))
-                .unless(index_exists(table, &first))
+            let first = table
+                .indexes
+                .first()
+                .map(Self::new_index)
+                .unwrap_or_default();
+            Statement::new(format!(
+                "ALTER TABLE {} {}{ONLINE}",
+                self.table(table),
+                parts.join(", ")
+            ))
+            .unless(index_exists(table, &first))
         };
         Self::online(
             "indexes",
@@ -227,7 +257,14 @@ impl Writer<'_> {
         )
     }
 
-    fn add_foreign_key(&self, table: &Moved, name: &str, from: &str, to: &str, actions: &str) -> String {
+    fn add_foreign_key(
+        &self,
+        table: &Moved,
+        name: &str,
+        from: &str,
+        to: &str,
+        actions: &str,
+    ) -> String {
         format!(
             "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({}) {actions}{ONLINE}",
             self.table(table),
@@ -238,117 +275,15 @@ impl Writer<'_> {
         )
     }
 
-    /// Returns statements that set `m` to the microseconds of a new row.
-    fn row_time(&self) -> String {
-        let now = "FLOOR(UNIX_TIMESTAMP(NOW(6))*1000000)";
-        let Some(column) = self.created else {
-            return format!("SET m = {now};");
-        };
-        let name = format!("NEW.{}", quote(&column.name));
-        let set = match column.sql_type.starts_with("timestamp") {
-            true => format!("SET m = COALESCE(FLOOR(UNIX_TIMESTAMP({name})*1000000), {now});"),
-            false => format!("SET m = COALESCE({}, {now});", micros(&name)),
-        };
-        // Rows of one second would have keys in no order, if their time has no fraction.
-        let unit = match (column.sql_type.as_str(), column.precision) {
-            ("date", _) => 86_400_000_000_i64,
-            (_, Some(digits @ 0..3)) => 10_i64.pow(6 - digits),
-            _ => return format!("{set} SET m = GREATEST(m, 0);"),
-        };
-        format!("{set} IF m > {now} - {unit} AND m <= {now} THEN SET m = {now}; END IF; SET m = GREATEST(m, 0);")
-    }
-
-    /// The triggers of a table: their names, schemas and definitions. `before` the switch they fill new columns, after
-    /// it old ones.
-    fn triggers(&self, table: &Moved, before: bool) -> Vec<(String, String, String)> {
-        let names = |column: &Column| match before {
-            true => (quote(&column.name), quote(&column.new_name())),
-            false => (quote(&column.name), quote(&column.old_name())),
-        };
-        let is_main = table.title() == self.main().title();
-        let (key, other_key) = names(self.key());
-        let mut references = String::new();
-        let mut updates = String::new();
-        for (column, _) in table.references() {
-            let (from, to) = names(column);
-            let mut lookup = format!(
-                "(SELECT it.{other_key} FROM {} AS it WHERE it.{key} = NEW.{from} LOCK IN SHARE MODE)",
-                self.table(self.main())
-            );
-            // A row that is not there is for the foreign key to complain about. One that has no new key yet has NULL.
-            if column.not_null && !before {
-                lookup = format!("COALESCE({lookup}, {})", nothing(&column.sql_type));
-            }
-            let own = match is_main {
-                true => format!("ELSEIF NEW.{from} = NEW.{key} THEN SET NEW.{to} = NEW.{other_key}; "),
-                false => String::new(),
-            };
-            let set = format!(
-                "IF NEW.{from} IS NULL THEN SET NEW.{to} = NULL; {own}ELSE SET NEW.{to} = {lookup}; END IF;"
-            );
-            references.push_str(&format!(" {set}"));
-            updates.push_str(&format!(
-                " IF NOT (NEW.{from} <=> OLD.{from}) OR NEW.{to} IS NULL THEN {set} END IF;"
-            ));
-        }
-        let mut insert = String::new();
-        if is_main {
-            let make = self.target.mysql("m");
-            insert = match before {
-                true => format!(" DECLARE m BIGINT; {} SET NEW.{other_key} = {make};", self.row_time()),
-                false => String::new(),
-            };
-            if !before && !self.found.key.is_auto_increment() && self.found.key.default.is_none() {
-                let old = &self.found.key.sql_type;
-                let uuid = match old.as_str() {
-                    "binary(16)" => "UNHEX(REPLACE(UUID(), '-', ''))",
-                    _ => "UUID()",
-                };
-                insert.push_str(&format!(
-                    " IF NEW.{other_key} IS NULL OR NEW.{other_key} = CAST({} AS {}) THEN SET NEW.{other_key} = {uuid}; END IF;",
-                    nothing(old),
-                    match old.as_str() {
-                        "binary(16)" => "BINARY(16)",
-                        "uuid" => "UUID",
-                        _ => "CHAR",
-                    }
-                ));
-            }
-        }
-        let [on_insert, on_update] = Self::trigger_names(table);
-        let trigger = |name: String, event: &str, body: &str| {
-            let sql = format!(
-                "CREATE TRIGGER {} BEFORE {event} ON {} FOR EACH ROW BEGIN{body} END",
-                MySql::quote_table(Some(&table.schema), &name),
-                self.table(table)
-            );
-            (name, table.schema.clone(), sql)
-        };
-        let mut all = Vec::new();
-        let body = format!("{insert}{references}");
-        if !body.is_empty() {
-            all.push(trigger(on_insert, "INSERT", &body));
-        }
-        if !updates.is_empty() {
-            all.push(trigger(on_update, "UPDATE", &updates));
-        }
-        all
-    }
-
-    fn trigger_names(table: &Moved) -> [String; 2] {
-        [
-            named("ordid_insert_", &table.name, ""),
-            named("ordid_update_", &table.name, ""),
-        ]
-    }
-
     fn work_list(&self) -> Step {
         let key = quote(&self.key().name);
         let table = self.table(self.main());
         let now = "FLOOR(UNIX_TIMESTAMP(NOW(6))*1000000)";
         let (time, order) = match self.created {
             None => (
-                format!("{now} - CAST(COUNT(*) OVER () AS SIGNED)*1000 + CAST(ROW_NUMBER() OVER (ORDER BY {key}) AS SIGNED)*1000"),
+                format!(
+                    "{now} - CAST(COUNT(*) OVER () AS SIGNED)*1000 + CAST(ROW_NUMBER() OVER (ORDER BY {key}) AS SIGNED)*1000"
+                ),
                 key.clone(),
             ),
             Some(column) => {
@@ -469,11 +404,17 @@ impl Writer<'_> {
         );
         let mut checks = vec![
             Check::new(
-                format!("rows of {} without a new key of their own", self.main().title()),
+                format!(
+                    "rows of {} without a new key of their own",
+                    self.main().title()
+                ),
                 format!("SELECT COUNT(*) - COUNT(DISTINCT {new}) FROM {main}"),
             ),
             Check::new(
-                format!("rows of {} whose keys are not in the order of the work list", self.main().title()),
+                format!(
+                    "rows of {} whose keys are not in the order of the work list",
+                    self.main().title()
+                ),
                 format!(
                     "SELECT COUNT(*) FROM (SELECT it.{new} < LAG(it.{new}) OVER (ORDER BY w.position) AS falls FROM {} AS w JOIN \
                      {main} AS it ON it.{key} = w.old_key) AS pairs WHERE falls",
@@ -511,10 +452,10 @@ impl Writer<'_> {
             .find(|it| it.is_primary)
             .map(|it| it.definition.as_str())
             .unwrap_or_default();
-        table
-            .columns
-            .iter()
-            .filter(|it| list.split(", ").any(|part| part.trim_end_matches(" DESC") == quote(&it.name)))
+        table.columns.iter().filter(|it| {
+            list.split(", ")
+                .any(|part| part.trim_end_matches(" DESC") == quote(&it.name))
+        })
     }
 
     fn primary(&self) -> Step {
@@ -539,11 +480,18 @@ impl Writer<'_> {
                 ));
             }
             parts.push("DROP PRIMARY KEY".to_owned());
-            parts.push(format!("ADD PRIMARY KEY ({})", Self::list_of_new(table, index)));
+            parts.push(format!(
+                "ADD PRIMARY KEY ({})",
+                Self::list_of_new(table, index)
+            ));
             parts.push(format!("DROP INDEX {}", quote(&Self::new_index(index))));
             statements.push(
-                Statement::new(format!("ALTER TABLE {} {}{ONLINE}", self.table(table), parts.join(", ")))
-                    .unless(not(&index_exists(table, &Self::new_index(index)))),
+                Statement::new(format!(
+                    "ALTER TABLE {} {}{ONLINE}",
+                    self.table(table),
+                    parts.join(", ")
+                ))
+                .unless(not(&index_exists(table, &Self::new_index(index)))),
             );
         }
         Self::online(
@@ -553,383 +501,6 @@ impl Writer<'_> {
             self.rows(100_000.0),
             statements,
         )
-    }
-
-    fn lock(&self) -> Vec<String> {
-        let mut tables: Vec<String> = self
-            .found
-            .tables
-            .iter()
-            .enumerate()
-            .map(|(number, table)| format!("{0} WRITE, {0} AS c{number} WRITE", self.table(table)))
-            .collect();
-        // By the names by which repairs read them.
-        tables.push(format!("{} AS it WRITE", self.table(self.main())));
-        tables.push(format!("{} WRITE", self.journal));
-        vec![format!("LOCK TABLES {}", tables.join(", "))]
-    }
-
-    fn drop_triggers(&self) -> Vec<Statement> {
-        self.found
-            .tables
-            .iter()
-            .flat_map(|table| Self::trigger_names(table).map(|name| (table, name)))
-            .map(|(table, name)| {
-                let name = MySql::quote_table(Some(&table.schema), &name);
-                Statement::new(format!("DROP TRIGGER IF EXISTS {name}"))
-            })
-            .collect()
-    }
-
-    /// Corrects what was written while a process that died had left the tables without triggers, and some of their names
-    /// exchanged.
-    fn repairs(&self) -> Vec<Statement> {
-        let mut statements = Vec::new();
-        let (old, key, new) = (
-            quote(&self.key().old_name()),
-            quote(&self.key().name),
-            quote(&self.key().new_name()),
-        );
-        let main_moved = column_exists(self.main(), &self.key().old_name());
-        for (number, table) in self.found.tables.iter().enumerate() {
-            for (column, _) in table.references() {
-                let moved = column_exists(table, &column.old_name());
-                let [on_insert, on_update] = Self::trigger_names(table);
-                let guard = format!(
-                    "(NOT EXISTS ({}) OR NOT EXISTS ({}))",
-                    trigger_exists(&table.schema, &on_insert),
-                    trigger_exists(&table.schema, &on_update)
-                );
-                let (c_old, c_key, c_new) = (
-                    quote(&column.old_name()),
-                    quote(&column.name),
-                    quote(&column.new_name()),
-                );
-                let cases = [
-                    (format!("NOT EXISTS ({main_moved}) AND NOT EXISTS ({moved})"), &key, &new, &c_key, &c_new),
-                    (format!("EXISTS ({main_moved}) AND NOT EXISTS ({moved})"), &old, &key, &c_key, &c_new),
-                    (format!("EXISTS ({main_moved}) AND EXISTS ({moved})"), &key, &old, &c_key, &c_old),
-                    // On the way back.
-                    (format!("NOT EXISTS ({main_moved}) AND EXISTS ({moved})"), &new, &key, &c_key, &c_old),
-                ];
-                for (case, by, value, from, to) in cases {
-                    statements.push(
-                        Statement::new(format!(
-                            "UPDATE {} AS c{number} LEFT JOIN {} AS it ON it.{by} = c{number}.{from} SET c{number}.{to} = it.{value} \
-                             WHERE NOT (c{number}.{to} <=> it.{value})",
-                            self.table(table),
-                            self.table(self.main()),
-                        ))
-                        .unless(format!("SELECT 1 FROM dual WHERE NOT ({guard} AND {case})")),
-                    );
-                }
-            }
-        }
-        statements
-    }
-
-    fn switch(&self) -> Step {
-        let mut statements = self.drop_triggers();
-        for table in &self.found.tables {
-            let renames = Self::each(table, |it| {
-                format!(
-                    "RENAME COLUMN {1} TO {2}, RENAME COLUMN {0} TO {1}",
-                    quote(&it.new_name()),
-                    quote(&it.name),
-                    quote(&it.old_name())
-                )
-            });
-            let indexes: String = table
-                .indexes
-                .iter()
-                .filter(|it| !it.is_primary)
-                .map(|it| {
-                    format!(
-                        ", RENAME INDEX {0} TO {1}, RENAME INDEX {2} TO {0}",
-                        quote(&it.name),
-                        quote(&Self::old_index(it)),
-                        quote(&Self::new_index(it))
-                    )
-                })
-                .collect();
-            statements.push(
-                Statement::new(format!("ALTER TABLE {} {renames}{indexes}{ONLINE}", self.table(table)))
-                    .unless(column_exists(table, &table.columns[0].old_name())),
-            );
-            for column in self.given_defaults(table) {
-                statements.push(Statement::new(format!(
-                    "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {}",
-                    self.table(table),
-                    quote(&column.old_name()),
-                    nothing(&column.sql_type)
-                )));
-            }
-        }
-        statements.extend(self.create_triggers(false));
-        Self::step(
-            "switch",
-            "Under LOCK TABLES: renames the columns, so that the new ones have the old names; triggers now fill the old columns",
-            "all tables, for some tens of milliseconds, once their running transactions are done; it lets go and tries again while it \
-             does not get them",
-            0.1,
-            Action::Switch {
-                lock: self.lock(),
-                repairs: self.repairs(),
-                statements,
-                unlock: vec!["UNLOCK TABLES".to_owned()],
-            },
-        )
-    }
-
-    /// The old columns that nobody but a trigger fills after the switch: they have a default until then.
-    fn given_defaults<'t>(&self, table: &'t Moved) -> impl Iterator<Item = &'t Column> {
-        let key_makes_itself = self.found.key.is_auto_increment() || self.found.key.default.is_some();
-        table
-            .columns
-            .iter()
-            .filter(move |it| it.not_null && !(it.reference.is_none() && key_makes_itself))
-    }
-
-    fn create_triggers(&self, before: bool) -> Vec<Statement> {
-        self.found
-            .tables
-            .iter()
-            .flat_map(|table| self.triggers(table, before))
-            .map(|(_, _, sql)| Statement::new(sql))
-            .collect()
-    }
-
-    pub(super) fn undo(&self) -> Vec<Step> {
-        let mut steps = vec![self.drop_foreign_keys()];
-        let mut primary = Vec::new();
-        for table in &self.found.tables {
-            let Some(index) = table.indexes.iter().find(|it| it.is_primary) else {
-                continue;
-            };
-            let nullable: String = Self::in_primary(table)
-                .map(|it| format!("MODIFY {} {} NULL, ", quote(&it.new_name()), self.sql_type()))
-                .collect();
-            primary.push(
-                Statement::new(format!(
-                    "ALTER TABLE {} DROP PRIMARY KEY, ADD PRIMARY KEY ({}), {nullable}DROP INDEX {}{ONLINE}",
-                    self.table(table),
-                    index.definition,
-                    quote(&Self::old_index(index))
-                ))
-                .unless(format!(
-                    "SELECT 1 FROM dual WHERE NOT EXISTS ({}) OR EXISTS ({})",
-                    index_exists(table, &Self::old_index(index)),
-                    index_exists(table, &Self::new_index(index))
-                )),
-            );
-        }
-        steps.push(Self::online(
-            "primary_key",
-            "Rebuilds the table in the order of the old key, which becomes the primary key again",
-            "no table while it is rebuilt; at the end each table for some milliseconds",
-            self.rows(100_000.0),
-            primary,
-        ));
-        steps.push(Self::online(
-            "drop_triggers",
-            "Drops the triggers",
-            BRIEF,
-            0.1,
-            self.drop_triggers(),
-        ));
-        let mut columns = Vec::new();
-        for table in self.found.tables.iter().rev() {
-            let mut names: Vec<String> = table.indexes.iter().map(Self::new_index).collect();
-            names.extend(table.indexes.iter().filter(|it| it.is_primary).map(Self::old_index));
-            for name in names {
-                columns.push(
-                    Statement::new(format!("ALTER TABLE {} DROP INDEX {}{ONLINE}", self.table(table), quote(&name)))
-                        .unless(not(&index_exists(table, &name))),
-                );
-            }
-            let drops = Self::each(table, |it| format!("DROP COLUMN {}", quote(&it.new_name())));
-            columns.push(
-                Statement::new(format!("ALTER TABLE {} {drops}{ONLINE}", self.table(table)))
-                    .unless(not(&column_exists(table, &table.columns[0].new_name()))),
-            );
-        }
-        columns.push(Statement::new(format!("DROP TABLE IF EXISTS {}", self.work())));
-        steps.push(Self::online(
-            "drop_columns",
-            "Drops the new columns, their indexes and the work list",
-            "no table while it is rebuilt; at the end each table for some milliseconds",
-            self.rows(100_000.0),
-            columns,
-        ));
-        steps
-    }
-
-    fn drop_foreign_keys(&self) -> Step {
-        let mut statements = Vec::new();
-        for table in &self.found.tables {
-            for (_, foreign_key) in table.references() {
-                let name = Self::new_key_of(foreign_key);
-                statements.push(
-                    Statement::new(format!("ALTER TABLE {} DROP FOREIGN KEY {}", self.table(table), quote(&name)))
-                        .unless(not(&foreign_key_exists(table, &name))),
-                );
-            }
-        }
-        Self::online(
-            "foreign_keys",
-            "Drops the foreign keys between the new columns",
-            BRIEF,
-            0.1,
-            statements,
-        )
-    }
-
-    pub(super) fn back(&self) -> Vec<Step> {
-        let mut statements = self.drop_triggers();
-        for table in &self.found.tables {
-            for column in self.given_defaults(table) {
-                statements.push(
-                    Statement::new(format!(
-                        "ALTER TABLE {} ALTER COLUMN {} DROP DEFAULT",
-                        self.table(table),
-                        quote(&column.old_name())
-                    ))
-                    .unless(not(&column_exists(table, &column.old_name()))),
-                );
-            }
-            let renames = Self::each(table, |it| {
-                format!(
-                    "RENAME COLUMN {1} TO {0}, RENAME COLUMN {2} TO {1}",
-                    quote(&it.new_name()),
-                    quote(&it.name),
-                    quote(&it.old_name())
-                )
-            });
-            let indexes: String = table
-                .indexes
-                .iter()
-                .filter(|it| !it.is_primary)
-                .map(|it| {
-                    format!(
-                        ", RENAME INDEX {0} TO {2}, RENAME INDEX {1} TO {0}",
-                        quote(&it.name),
-                        quote(&Self::old_index(it)),
-                        quote(&Self::new_index(it))
-                    )
-                })
-                .collect();
-            statements.push(
-                Statement::new(format!("ALTER TABLE {} {renames}{indexes}{ONLINE}", self.table(table)))
-                    .unless(not(&column_exists(table, &table.columns[0].old_name()))),
-            );
-        }
-        statements.extend(self.create_triggers(true));
-        let mut steps = vec![Self::step(
-            "switch_back",
-            "Under LOCK TABLES: gives the old columns their names again; triggers fill the new ones",
-            "all tables, for some tens of milliseconds, once their running transactions are done",
-            0.1,
-            Action::Switch {
-                lock: self.lock(),
-                repairs: self.repairs(),
-                statements,
-                unlock: vec!["UNLOCK TABLES".to_owned()],
-            },
-        )];
-        steps.extend(self.undo());
-        steps
-    }
-
-    pub(super) fn finish(&self) -> Vec<Step> {
-        let mut locked = Vec::new();
-        let mut columns = Vec::new();
-        for table in self.found.tables.iter().rev() {
-            let name = self.table(table);
-            for (column, foreign_key) in table.references() {
-                let new = Self::new_key_of(foreign_key);
-                // While there is the other name: this one belongs to the old column.
-                locked.push(
-                    Statement::new(format!("ALTER TABLE {name} DROP FOREIGN KEY {}", quote(&foreign_key.name)))
-                        .unless(not(&format!(
-                            "SELECT 1 FROM information_schema.key_column_usage WHERE {} AND constraint_name = {} AND column_name = {}",
-                            super::of(&table.schema, &table.name),
-                            literal(&foreign_key.name),
-                            literal(&column.old_name())
-                        ))),
-                );
-                columns.push(
-                    Statement::new(self.add_foreign_key(
-                        table,
-                        &foreign_key.name,
-                        &column.name,
-                        &self.key().name,
-                        &foreign_key.actions,
-                    ))
-                    .unless(foreign_key_exists(table, &foreign_key.name)),
-                );
-                columns.push(
-                    Statement::new(format!("ALTER TABLE {name} DROP FOREIGN KEY {}", quote(&new)))
-                        .unless(not(&foreign_key_exists(table, &new))),
-                );
-            }
-            // Nothing fills the old columns any more: rows would have the same default. AUTO_INCREMENT goes on, and needs its
-            // index.
-            let is_filled = |index: &Index| {
-                index.is_primary
-                    && table.title() == self.main().title()
-                    && self.found.key.is_auto_increment()
-            };
-            let (unique, rest): (Vec<&Index>, Vec<&Index>) = table
-                .indexes
-                .iter()
-                .partition(|index| index.is_unique && !is_filled(index));
-            for index in unique {
-                let index = Self::old_index(index);
-                locked.push(
-                    Statement::new(format!("ALTER TABLE {name} DROP INDEX {}{ONLINE}", quote(&index)))
-                        .unless(not(&index_exists(table, &index))),
-                );
-            }
-            let mut parts: Vec<String> = rest
-                .iter()
-                .map(|it| format!("DROP INDEX {}", quote(&Self::old_index(it))))
-                .collect();
-            parts.push(Self::each(table, |it| format!("DROP COLUMN {}", quote(&it.old_name()))));
-            let in_primary: Vec<&str> = Self::in_primary(table).map(|it| it.name.as_str()).collect();
-            for column in table.columns.iter().filter(|it| it.not_null && it.reference.is_some()) {
-                parts.push(match in_primary.contains(&column.name.as_str()) {
-                    true => format!("ALTER COLUMN {} DROP DEFAULT", quote(&column.name)),
-                    false => format!("MODIFY {} {} NOT NULL", quote(&column.name), self.sql_type()),
-                });
-            }
-            columns.push(
-                Statement::new(format!("ALTER TABLE {name} {}{ONLINE}", parts.join(", ")))
-                    .unless(not(&column_exists(table, &table.columns[0].old_name()))),
-            );
-        }
-        locked.extend(self.drop_triggers());
-        columns.push(Statement::new(format!("DROP TABLE IF EXISTS {}", self.work())));
-        vec![
-            Self::step(
-                "drop_triggers",
-                "Under LOCK TABLES: drops the old foreign keys and the triggers",
-                "all tables, for some milliseconds",
-                0.1,
-                Action::Switch {
-                    lock: self.lock(),
-                    repairs: Vec::new(),
-                statements: locked,
-                    unlock: vec!["UNLOCK TABLES".to_owned()],
-                },
-            ),
-            Self::online(
-                "drop_columns",
-                "Drops the old columns and their indexes, and gives the foreign keys their names",
-                "no table while it is rebuilt; at the end each table for some milliseconds",
-                self.rows(100_000.0),
-                columns,
-            ),
-        ]
     }
 }
 

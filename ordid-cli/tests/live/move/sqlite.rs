@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions};
+use sqlx::{
+    AssertSqlSafe, Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions,
+};
 
 use crate::place::{Result, block_on, printed, refused};
 
@@ -36,18 +38,25 @@ async fn open(file: &str) -> sqlx::Result<SqliteConnection> {
 
 fn script(file: &str, sql: &str) -> Result {
     block_on(async {
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut open(file).await?).await?;
+        sqlx::raw_sql(AssertSqlSafe(sql))
+            .execute(&mut open(file).await?)
+            .await?;
         Ok(())
     })
 }
 
 fn rows(file: &str, sql: &str) -> Result<Vec<Vec<String>>> {
     block_on(async {
-        let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut open(file).await?).await?;
+        let rows = sqlx::raw_sql(AssertSqlSafe(sql))
+            .fetch_all(&mut open(file).await?)
+            .await?;
         rows.iter()
             .map(|row| {
                 (0..row.len())
-                    .map(|at| row.try_get_unchecked::<Option<String>, _>(at).map(Option::unwrap_or_default))
+                    .map(|at| {
+                        row.try_get_unchecked::<Option<String>, _>(at)
+                            .map(Option::unwrap_or_default)
+                    })
                     .collect()
             })
             .collect()
@@ -80,7 +89,9 @@ fn content(file: &str) -> Result<BTreeMap<String, Vec<String>>> {
     }
     let lines = "SELECT o.ref, l.line_no, l.token FROM order_lines l LEFT JOIN orders o ON o.id = l.order_id ORDER BY 1, 2";
     for row in rows(file, lines)? {
-        all.get_mut(&row[0]).ok_or("a line of no order")?.extend_from_slice(&row[1..]);
+        all.get_mut(&row[0])
+            .ok_or("a line of no order")?
+            .extend_from_slice(&row[1..]);
     }
     Ok(all)
 }
@@ -94,7 +105,12 @@ pub(crate) fn rebuilt() -> Result {
     let schema = "SELECT name, replace(sql, '\"', '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name";
     let (before, definition) = (content(&file)?, rows(&file, schema)?);
     let keys = rows(&file, "SELECT ref, id FROM orders ORDER BY ref")?;
-    let shown = printed(&["plan", &file, "--table", "orders", "--to", "uuid_v7", "-o", &plan], 0)?;
+    let shown = printed(
+        &[
+            "plan", &file, "--table", "orders", "--to", "uuid_v7", "-o", &plan,
+        ],
+        0,
+    )?;
     for part in ["order_lines", "created_at", "others wait to write"] {
         if !shown.contains(part) {
             return Err(format!("no {part} in {shown}").into());
@@ -140,13 +156,22 @@ pub(crate) fn rebuilt() -> Result {
         return Err("the tables have other rows".into());
     }
     for (what, query) in [
-        ("keys that are no UUID of version 7", "SELECT count(*) FROM orders WHERE typeof(id) <> 'blob' OR substr(hex(id), 13, 1) <> '7'"),
+        (
+            "keys that are no UUID of version 7",
+            "SELECT count(*) FROM orders WHERE typeof(id) <> 'blob' OR substr(hex(id), 13, 1) <> '7'",
+        ),
         (
             "keys that fall",
             "SELECT count(*) FROM (SELECT id < lag(id) OVER (ORDER BY created_at) AS falls FROM orders) WHERE falls",
         ),
-        ("dangling references", "SELECT count(*) FROM pragma_foreign_key_check"),
-        ("keys of another time", "SELECT count(*) FROM orders WHERE substr(hex(id), 1, 6) <> '018CC2'"),
+        (
+            "dangling references",
+            "SELECT count(*) FROM pragma_foreign_key_check",
+        ),
+        (
+            "keys of another time",
+            "SELECT count(*) FROM orders WHERE substr(hex(id), 1, 6) <> '018CC2'",
+        ),
     ] {
         let count = rows(&file, query)?;
         if count[0][0] != "0" {
@@ -155,7 +180,10 @@ pub(crate) fn rebuilt() -> Result {
     }
 
     // Back: the old keys, and one for a row that is new.
-    script(&file, "DELETE FROM orders WHERE ref = 'r77'; INSERT INTO orders (id, ref) VALUES (x'019a0000000070008000000000000001', 'new')")?;
+    script(
+        &file,
+        "DELETE FROM orders WHERE ref = 'r77'; INSERT INTO orders (id, ref) VALUES (x'019a0000000070008000000000000001', 'new')",
+    )?;
     let now = content(&file)?;
     printed(&["apply", &plan, &file, "--rollback"], 0)?;
     if rows(&file, schema)? != definition {
@@ -173,13 +201,28 @@ pub(crate) fn rebuilt() -> Result {
 
     // Once more, to the end.
     let again = path("again.json");
-    printed(&["plan", &file, "--table", "orders", "--to", "uuid_v7:text", "-o", &again], 0)?;
+    printed(
+        &[
+            "plan",
+            &file,
+            "--table",
+            "orders",
+            "--to",
+            "uuid_v7:text",
+            "-o",
+            &again,
+        ],
+        0,
+    )?;
     printed(&["apply", &again, &file], 0)?;
     printed(&["apply", &again, &file, "--finish"], 0)?;
     if content(&file)? != now {
         return Err("the tables have other rows at the end".into());
     }
-    let left = rows(&file, "SELECT name FROM sqlite_schema WHERE name LIKE 'ordid%'")?;
+    let left = rows(
+        &file,
+        "SELECT name FROM sqlite_schema WHERE name LIKE 'ordid%'",
+    )?;
     match left.is_empty() {
         true => Ok(()),
         false => Err(format!("{left:?} is left").into()),
@@ -198,22 +241,44 @@ pub(crate) fn refusals() -> Result {
          CREATE TABLE deeper (x INTEGER REFERENCES deep (order_id))",
     )?;
     for (table, to, reason) in [
-        ("order", "uuid_v7", "there is no table order; did you mean `orders`?"),
+        (
+            "order",
+            "uuid_v7",
+            "there is no table order; did you mean `orders`?",
+        ),
         ("pairs", "uuid_v7", "has 2 columns"),
         ("none", "uuid_v7", "has no primary key"),
-        ("orders", "uuid_v7", "deeper.x refers to a column of deep that is moved itself"),
+        (
+            "orders",
+            "uuid_v7",
+            "deeper.x refers to a column of deep that is moved itself",
+        ),
         ("orders", "uuid_v4", "lose their order"),
     ] {
-        let line = refused(&["plan", &file, "--table", table, "--to", to, "-o", &plan], 2)?;
+        let line = refused(
+            &["plan", &file, "--table", table, "--to", to, "-o", &plan],
+            2,
+        )?;
         if !line.contains(reason) {
             return Err(format!("no {reason:?} in: {line}").into());
         }
     }
     // A reference to nothing would be lost: nothing changes.
-    script(&file, "DROP TABLE deeper; DROP TABLE deep; PRAGMA foreign_keys = OFF; INSERT INTO order_lines VALUES (99, 0, 'dangling')")?;
-    printed(&["plan", &file, "--table", "orders", "--to", "uuid_v7", "-o", &plan], 0)?;
+    script(
+        &file,
+        "DROP TABLE deeper; DROP TABLE deep; PRAGMA foreign_keys = OFF; INSERT INTO order_lines VALUES (99, 0, 'dangling')",
+    )?;
+    printed(
+        &[
+            "plan", &file, "--table", "orders", "--to", "uuid_v7", "-o", &plan,
+        ],
+        0,
+    )?;
     let line = refused(&["apply", &plan, &file], 3)?;
-    let ids = rows(&file, "SELECT count(*) FROM orders WHERE typeof(id) = 'integer'")?;
+    let ids = rows(
+        &file,
+        "SELECT count(*) FROM orders WHERE typeof(id) = 'integer'",
+    )?;
     match line.contains("references to rows that are not there") && ids[0][0] == "10" {
         true => Ok(()),
         false => Err(format!("{line}; {ids:?}").into()),

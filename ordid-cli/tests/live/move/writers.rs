@@ -91,7 +91,8 @@ impl Model {
     /// Reads the tables.
     pub(crate) async fn read(connection: &mut Connection) -> sqlx::Result<Self> {
         let mut model = Self::default();
-        let orders = "SELECT o.ref, o.note, p.ref FROM orders o LEFT JOIN orders p ON p.id = o.parent_id";
+        let orders =
+            "SELECT o.ref, o.note, p.ref FROM orders o LEFT JOIN orders p ON p.id = o.parent_id";
         for row in connection.rows(orders).await? {
             let order = Order {
                 note: row[1].clone(),
@@ -103,15 +104,23 @@ impl Model {
         }
         let lines = "SELECT o.ref, l.line_no, l.token FROM order_lines l LEFT JOIN orders o ON o.id = l.order_id";
         for row in connection.rows(lines).await? {
-            let order = model.orders.get_mut(&row[0]).unwrap_or_else(|| panic!("a line of no order: {row:?}"));
-            order.lines.insert(row[1].parse().expect("a number"), row[2].clone());
+            let order = model
+                .orders
+                .get_mut(&row[0])
+                .unwrap_or_else(|| panic!("a line of no order: {row:?}"));
+            order
+                .lines
+                .insert(row[1].parse().expect("a number"), row[2].clone());
         }
         let remarks = "SELECT o.ref, m.token, m.order_id IS NULL FROM remarks m LEFT JOIN orders o ON o.id = m.order_id";
         for row in connection.rows(remarks).await? {
             match model.orders.get_mut(&row[0]) {
                 Some(order) => order.remarks.insert(row[1].clone()),
                 None => {
-                    assert!(matches!(row[2].as_str(), "t" | "1"), "a remark of no order: {row:?}");
+                    assert!(
+                        matches!(row[2].as_str(), "t" | "1"),
+                        "a remark of no order: {row:?}"
+                    );
                     model.lost.insert(row[1].clone())
                 }
             };
@@ -125,9 +134,14 @@ impl Model {
             let digits: String = reference.chars().filter(char::is_ascii_digit).collect();
             digits.parse::<usize>().expect("a reference has a number") % writers
         };
-        let orders = self.orders.iter().filter(|(reference, _)| owner(reference) == writer);
+        let orders = self
+            .orders
+            .iter()
+            .filter(|(reference, _)| owner(reference) == writer);
         Self {
-            orders: orders.map(|(reference, order)| (reference.clone(), order.clone())).collect(),
+            orders: orders
+                .map(|(reference, order)| (reference.clone(), order.clone()))
+                .collect(),
             lost: BTreeSet::new(),
         }
     }
@@ -172,7 +186,9 @@ impl Writers {
                 };
                 let (stop, url) = (Arc::clone(&stop), url.to_owned());
                 std::thread::spawn(move || {
-                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .enable_all()
+                        .build()?;
                     runtime.block_on(async {
                         let mut connection = Connection::open(&url).await?;
                         while !stop.load(Ordering::Relaxed) {
@@ -226,7 +242,12 @@ impl Writer {
 
     fn any(&mut self) -> String {
         let at = self.random(self.model.orders.len());
-        self.model.orders.keys().nth(at).cloned().unwrap_or_default()
+        self.model
+            .orders
+            .keys()
+            .nth(at)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Decides on a transaction, sends it until it is committed, and enters it into the model.
@@ -235,32 +256,42 @@ impl Writer {
         let reference = self.any();
         self.made += 1;
         let token = format!("t{}x{}", self.number, self.made);
-        let id_of = |reference: &str| format!("(SELECT id FROM (SELECT id FROM orders WHERE ref = '{reference}') AS o)");
+        let id_of = |reference: &str| {
+            format!("(SELECT id FROM (SELECT id FROM orders WHERE ref = '{reference}') AS o)")
+        };
         let mut statements = Vec::new();
         let Some(mut order) = self.model.orders.get(&reference).cloned() else {
             return Ok(());
         };
         match self.random(8) {
             0..3 => {
-                let made = 1_000_000_000 + self.made as usize * self.count + self.number;
+                let made = usize::try_from(self.made).expect("a test is short");
+                let made = 1_000_000_000 + made * self.count + self.number;
                 let reference = format!("w{made}");
                 let mut order = Order {
                     note: token.clone(),
                     ..Order::default()
                 };
-                statements.push(format!("INSERT INTO orders (ref, note) VALUES ('{reference}', '{token}')"));
+                statements.push(format!(
+                    "INSERT INTO orders (ref, note) VALUES ('{reference}', '{token}')"
+                ));
                 for line in 0..2 {
                     statements.push(format!(
                         "INSERT INTO order_lines (order_id, line_no, token) SELECT id, {line}, '{token}' FROM orders WHERE ref = '{reference}'"
                     ));
                     order.lines.insert(line, token.clone());
                 }
-                statements.push(format!("INSERT INTO remarks (order_id, token) VALUES ({}, '{token}')", id_of(&reference)));
+                statements.push(format!(
+                    "INSERT INTO remarks (order_id, token) VALUES ({}, '{token}')",
+                    id_of(&reference)
+                ));
                 order.remarks.insert(token);
                 next.orders.insert(reference, Some(order));
             }
             3 => {
-                statements.push(format!("UPDATE orders SET note = '{token}' WHERE ref = '{reference}'"));
+                statements.push(format!(
+                    "UPDATE orders SET note = '{token}' WHERE ref = '{reference}'"
+                ));
                 order.note = token;
                 next.orders.insert(reference, Some(order));
             }
@@ -276,7 +307,10 @@ impl Writer {
                 let Some(remark) = order.remarks.pop_first() else {
                     return Ok(());
                 };
-                statements.push(format!("UPDATE remarks SET order_id = {} WHERE token = '{remark}'", id_of(&other)));
+                statements.push(format!(
+                    "UPDATE remarks SET order_id = {} WHERE token = '{remark}'",
+                    id_of(&other)
+                ));
                 next.orders.insert(reference, Some(order));
                 let mut there = match next.orders.get(&other) {
                     Some(Some(order)) => order.clone(),
@@ -287,7 +321,10 @@ impl Writer {
             }
             6 => {
                 let other = self.any();
-                statements.push(format!("UPDATE orders SET parent_id = {} WHERE ref = '{reference}'", id_of(&other)));
+                statements.push(format!(
+                    "UPDATE orders SET parent_id = {} WHERE ref = '{reference}'",
+                    id_of(&other)
+                ));
                 order.parent = other;
                 next.orders.insert(reference, Some(order));
             }
@@ -306,17 +343,34 @@ impl Writer {
                 Ok(()) => break,
                 Err(error) => {
                     let text = error.to_string();
-                    let is_contention = ["deadlock", "Deadlock", "Lock wait", "could not serialize", "Record has changed", "newer than this transaction"];
+                    let is_contention = [
+                        "deadlock",
+                        "Deadlock",
+                        "Lock wait",
+                        "could not serialize",
+                        "Record has changed",
+                        "newer than this transaction",
+                    ];
                     // MySQL and MariaDB let the tables go when a process that switches them is killed. Until the next run, rows
                     // that refer to others are refused, as triggers are missing.
                     let is_between = matches!(connection, Connection::MySql(_))
-                        && ["Cannot add or update a child row", "cannot be null", "doesn't have a default value", "Incorrect integer value", "Data too long"]
-                            .iter()
-                            .any(|it| text.contains(it));
+                        && [
+                            "Cannot add or update a child row",
+                            "cannot be null",
+                            "doesn't have a default value",
+                            "Incorrect integer value",
+                            "Data too long",
+                        ]
+                        .iter()
+                        .any(|it| text.contains(it));
                     if is_between {
                         self.seen.between.fetch_add(1, Ordering::Relaxed);
                     } else if !is_contention.iter().any(|it| text.contains(it)) {
-                        self.seen.errors.lock().expect("nobody panics").push(format!("{text}: {statements:?}"));
+                        self.seen
+                            .errors
+                            .lock()
+                            .expect("nobody panics")
+                            .push(format!("{text}: {statements:?}"));
                     }
                     self.seen.again.fetch_add(1, Ordering::Relaxed);
                     connection.execute("ROLLBACK").await?;
@@ -384,7 +438,11 @@ impl Model {
                 Some(_) => {}
             }
         }
-        if let Some(reference) = self.orders.keys().find(|it| !expected.orders.contains_key(*it)) {
+        if let Some(reference) = self
+            .orders
+            .keys()
+            .find(|it| !expected.orders.contains_key(*it))
+        {
             return Err(format!("{reference} is there, and nobody wrote it").into());
         }
         match self.lost == expected.lost {
