@@ -145,6 +145,13 @@ fn the_help_of_each_command_is_as_before() {
         "range",
         "verify",
         "schemes",
+        "advise",
+        "sql",
+        "doctor",
+        "plan",
+        "apply",
+        "partition",
+        "bench",
         "completions",
         "man",
     ] {

@@ -44,6 +44,8 @@ mod flush_plan;
 mod flush_run;
 #[cfg(feature = "followers")]
 pub mod follower;
+#[cfg(feature = "functions")]
+pub mod functions;
 mod generators;
 mod graph;
 mod in_chunks;

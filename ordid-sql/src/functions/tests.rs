@@ -1,0 +1,101 @@
+use std::collections::HashSet;
+
+use super::*;
+
+const ENGINES: [Engine; 6] = [
+    Engine::Postgres,
+    Engine::MySql,
+    Engine::MariaDb,
+    Engine::Sqlite,
+    Engine::SqlServer,
+    Engine::Oracle,
+];
+
+#[test]
+fn each_function_has_a_name_that_no_other_has_and_that_the_engine_keeps() {
+    for engine in ENGINES {
+        let mut names = HashSet::new();
+        for function in Functions::new(engine).list() {
+            // SQL Server and Oracle keep 128 characters, MySQL 64, PostgreSQL 63 bytes.
+            let most = match engine {
+                Engine::SqlServer | Engine::Oracle => 128,
+                _ => 63,
+            };
+            assert!(function.name.len() <= most, "{}", function.name);
+            let create = &function.create_sql;
+            assert!(engine == Engine::Sqlite || create.contains(&function.name));
+            let balance = create.matches('(').count() == create.matches(')').count();
+            assert!(balance, "{create}");
+            assert!(names.insert(function.name), "{engine:?}");
+        }
+        assert!(names.len() > 100, "{engine:?}: {}", names.len());
+    }
+}
+
+#[test]
+fn a_column_that_does_not_keep_the_order_has_but_the_time() {
+    let words = |engine, scheme: &str, column: &str| -> Vec<&'static str> {
+        let functions = Functions::new(engine).of_scheme(scheme).unwrap();
+        let list = functions.of_column(column).unwrap().list();
+        list.iter().map(|it| it.returns.word()).collect()
+    };
+    assert_eq!(words(Engine::Postgres, "uuid_v1", "uuid"), ["time"]);
+    assert_eq!(
+        words(Engine::SqlServer, "uuid_v7", "unique_identifier"),
+        ["time"]
+    );
+    let all = ["time", "lowest", "highest"];
+    assert_eq!(words(Engine::MySql, "uuid_v1", "binary16_swapped"), all);
+    assert_eq!(
+        words(Engine::SqlServer, "comb_rt_sql", "unique_identifier"),
+        all
+    );
+    // By server, then by time.
+    assert_eq!(
+        words(Engine::MySql, "uuid_short", "bigint_unsigned"),
+        ["time"]
+    );
+}
+
+#[test]
+fn names_are_refused_with_what_there_is() {
+    let refused = |outcome: Result<Functions, Error>| outcome.unwrap_err().to_string();
+    let postgres = || Functions::new(Engine::Postgres);
+    assert_eq!(
+        refused(postgres().of_scheme("uuid_v9")),
+        "there is no scheme \"uuid_v9\"; `ordid schemes` lists them"
+    );
+    assert_eq!(
+        refused(postgres().of_scheme("uuid_v4")),
+        "keys of uuid_v4 tell no time, so there are no functions for them"
+    );
+    assert_eq!(
+        refused(postgres().of_scheme("uuid_short")),
+        "PostgreSQL has no column for keys of uuid_short"
+    );
+    assert_eq!(
+        refused(postgres().of_scheme("snowflake").unwrap().of_column("uuid")),
+        "PostgreSQL has no column \"uuid\" for these keys; it has bigint"
+    );
+}
+
+#[test]
+fn a_schema_is_quoted() {
+    let sql = |engine| {
+        let functions = Functions::new(engine).in_schema("a\"b`c]");
+        let functions = functions.of_scheme("snowflake").unwrap();
+        functions.list()[0].drop_sql.clone()
+    };
+    assert_eq!(
+        sql(Engine::Postgres),
+        "DROP FUNCTION IF EXISTS \"a\"\"b`c]\".ordid_snowflake_time(bigint)"
+    );
+    assert_eq!(
+        sql(Engine::MySql),
+        "DROP FUNCTION IF EXISTS `a\"b``c]`.ordid_snowflake_time"
+    );
+    assert_eq!(
+        sql(Engine::SqlServer),
+        "DROP FUNCTION IF EXISTS [a\"b`c]]].ordid_snowflake_time"
+    );
+}
