@@ -13,6 +13,8 @@ mod near;
 mod postgres;
 pub(crate) mod request;
 pub(crate) mod session;
+mod sqlite;
+mod sqlite_ddl;
 mod subject;
 pub(crate) mod switch;
 mod target;
@@ -36,7 +38,8 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
     let draft = match engine {
         Engine::Postgres => postgres::draft(session, request, &target).await?,
         Engine::Mysql | Engine::Mariadb => mysql::draft(session, request, &target).await?,
-        _ => return Err(Failure::wrong("not yet")),
+        Engine::Sqlite => sqlite::draft(session, request, &target).await?,
+        Engine::SqlServer | Engine::Oracle => return Err(unreachable(engine)),
     };
     draft.refusals.check(request)?;
     let version = match engine {
@@ -70,6 +73,13 @@ pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<T
     match plan.engine {
         Engine::Postgres => postgres::describe(session, &plan.table).await,
         Engine::Mysql | Engine::Mariadb => mysql::describe(session, &plan.table).await,
-        _ => Err(Failure::wrong("not yet")),
+        Engine::Sqlite => sqlite::describe(session, &plan.table).await,
+        Engine::SqlServer | Engine::Oracle => Err(unreachable(plan.engine)),
     }
+}
+
+fn unreachable(engine: Engine) -> Failure {
+    Failure::wrong(format_args!(
+        "tables of {engine} cannot be moved by this program"
+    ))
 }

@@ -127,11 +127,7 @@ impl Run<'_> {
                     }
                 }
             }
-            Action::Switch {
-                lock,
-                statements,
-                unlock,
-            } => return self.switch(lock, statements, unlock, next).await,
+            Action::Switch { .. } => return self.switch(&step.action, next).await,
             Action::Rebuild { .. } => return self.rebuild(&step.action, next).await,
             Action::Online { statements } => {
                 for statement in statements {

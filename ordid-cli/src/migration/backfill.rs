@@ -16,7 +16,11 @@ use ordid_core::{
     scheme::catalogue::{self, AnyColumn, AnyGenerator, AnyKey, Entry},
 };
 
-use super::{apply::Run, model::Plan, session::Fault};
+use super::{
+    apply::Run,
+    model::Plan,
+    session::{Cells, Fault},
+};
 use crate::failure::Failure;
 
 /// A clock that shows the time of the row that is next, in microseconds since 1970.
@@ -107,8 +111,33 @@ impl KeyMaker {
         }
     }
 
+    /// Makes the keys of positions and microseconds, in the form of a row of SQL, and returns the last position.
+    pub(crate) fn rows(
+        &mut self,
+        found: &[Cells],
+        form: &str,
+    ) -> Result<(Vec<String>, Option<i64>), Failure> {
+        let mut rows = Vec::with_capacity(found.len());
+        let mut last = None;
+        for row in found {
+            let number = |at: usize| row.get(at)?.as_deref()?.parse::<i64>().ok();
+            let (Some(position), Some(micros)) = (number(0), number(1)) else {
+                return Err(Failure::could_not(
+                    "the work list has a row without a position or a time",
+                ));
+            };
+            let key = self.next(micros)?;
+            rows.push(
+                form.replace("{position}", &position.to_string())
+                    .replace("{key}", &self.literal(&key)?),
+            );
+            last = Some(position);
+        }
+        Ok((rows, last))
+    }
+
     /// Returns a key as SQL writes it.
-    pub(crate) fn literal(&self, key: &AnyKey) -> Result<String, Failure> {
+    fn literal(&self, key: &AnyKey) -> Result<String, Failure> {
         self.column
             .literal(key)
             .map_err(|error| Failure::could_not(format_args!("{}: {error}", self.scheme.name)))
@@ -159,26 +188,10 @@ impl Run<'_> {
                 .replace("{after}", &after)
                 .replace("{chunk}", &self.options.chunk.to_string());
             let found = self.session.rows(&read).await?;
-            let mut rows = Vec::with_capacity(found.len());
-            let mut last = self.entry.position;
-            for row in &found {
-                let number = |at: usize| row.get(at)?.as_deref()?.parse::<i64>().ok();
-                let (Some(position), Some(micros)) = (number(0), number(1)) else {
-                    return Err(Failure::could_not(
-                        "the work list has a row without a position or a time",
-                    ));
-                };
-                let key = maker.next(micros)?;
-                rows.push(
-                    step.row
-                        .replace("{position}", &position.to_string())
-                        .replace("{key}", &maker.literal(&key)?),
-                );
-                last = position;
-            }
-            if rows.is_empty() {
+            let (rows, last) = maker.rows(&found, step.row)?;
+            let Some(last) = last else {
                 return Ok(());
-            }
+            };
             let (rows, last_text) = (rows.join(","), last.to_string());
             let statements: Vec<String> = step
                 .write

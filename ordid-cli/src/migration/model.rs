@@ -128,6 +128,9 @@ pub(crate) enum Action {
     Switch {
         /// Locks each table.
         lock: Vec<String>,
+        /// What is sent first if an earlier run was cut off while it had them: it corrects what others wrote since.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        repairs: Vec<Statement>,
         /// What is sent while they are locked.
         statements: Vec<Statement>,
         /// Lets the tables go; empty where COMMIT does that.
@@ -248,6 +251,7 @@ impl Action {
                 lock,
                 statements,
                 unlock,
+                ..
             } => {
                 let mut all = strs(lock);
                 all.extend(statements.iter().map(|it| it.sql.as_str()));

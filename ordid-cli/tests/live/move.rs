@@ -1,9 +1,11 @@
 //! `ordid plan` and `ordid apply` on tables that others write the whole time.
 
+mod sqlite;
 mod writers;
 
 use std::{
     hash::{BuildHasher as _, Hasher as _},
+    io::Write as _,
     path::Path,
     process::{Command, Stdio},
     sync::atomic::Ordering,
@@ -17,6 +19,14 @@ use writers::{Connection, Model, Writers};
 use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    trials.push(Trial::test(
+        "move::a_killed_rebuild_loses_no_row_and_is_rolled_back_and_finished [sqlite]",
+        sqlite::rebuilt,
+    ));
+    trials.push(Trial::test(
+        "move::what_cannot_be_rebuilt_is_refused_with_the_reason [sqlite]",
+        sqlite::refusals,
+    ));
     for server in ["postgres", "mariadb", "mysql"] {
         trials.push(servers.trial(
             server,
@@ -270,13 +280,16 @@ fn report(
         return Err(format!("{} errors of writers, such as {}", errors.len(), errors[0]).into());
     }
     let longest = Duration::from_micros(seen.longest.load(Ordering::Relaxed));
-    eprintln!(
-        "{what}, {}: {rows} rows, {:.1} s, killed {kills} times; writers: {} transactions, {} again, longest statement {longest:.0?}",
+    writeln!(
+        std::io::stderr(),
+        "{what}, {}: {rows} rows, {:.1} s, killed {kills} times; writers: {} transactions, {} again, {} refused in a cut-off switch, longest \
+         statement {longest:.0?}",
         url.split(':').next().unwrap_or_default(),
         begun.elapsed().as_secs_f64(),
         seen.committed.load(Ordering::Relaxed),
-        seen.again.load(Ordering::Relaxed)
-    );
+        seen.again.load(Ordering::Relaxed),
+        seen.between.load(Ordering::Relaxed)
+    )?;
     // The lock timeout of 500 ms, which is a second on MySQL and MariaDB, and what the machine's other work takes.
     match longest < Duration::from_secs(10) {
         true => Ok(()),
@@ -369,7 +382,8 @@ fn definitions(url: &str) -> Result<Vec<Vec<String>>> {
 
 fn rolled_back(url: &str) -> Result {
     let size = Size::new();
-    create(url, size.rows)?;
+    // It is moved twice.
+    create(url, size.rows / 4)?;
     let begun = Instant::now();
     let before = definitions(url)?;
     let plan = Plan::new(url)?;

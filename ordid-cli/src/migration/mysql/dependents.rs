@@ -1,0 +1,174 @@
+//! What depends on the moved columns in MySQL and MariaDB, and the indexes that have them.
+
+use super::{Found, of, quote, text};
+use crate::{
+    failure::Failure,
+    migration::{
+        request::Refusals,
+        session::Session,
+        subject::{Index, Moved, literal},
+    },
+};
+
+pub(super) async fn dependents(
+    session: &mut Session,
+    found: &mut Found,
+    refusals: &mut Refusals,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let tables = std::mem::take(&mut found.tables);
+    for mut table in tables {
+        let title = table.title();
+        let condition = of(&table.schema, &table.name);
+        let partitions = format!(
+            "SELECT 1 FROM information_schema.partitions WHERE {condition} AND partition_name IS NOT NULL LIMIT 1"
+        );
+        if session.exists(&partitions).await? {
+            refusals.add(format!(
+                "{title} is partitioned: its key has the partition's column in it, and foreign keys are not possible"
+            ));
+        }
+        let special = format!(
+            "SELECT 1 FROM information_schema.statistics WHERE {condition} AND index_type IN ('FULLTEXT', 'SPATIAL') LIMIT 1"
+        );
+        if session.exists(&special).await? {
+            refusals.add(format!(
+                "{title} has a FULLTEXT or SPATIAL index: the server cannot rebuild it while others write; drop the index until the \
+                 move is done"
+            ));
+        }
+        let triggers = format!(
+            "SELECT group_concat(trigger_name) FROM information_schema.triggers WHERE event_object_schema = {} AND \
+             event_object_table = {} AND event_manipulation = 'UPDATE'",
+            literal(&table.schema),
+            literal(&table.name)
+        );
+        if let Some(names) = session.value(&triggers).await? {
+            notes.push(format!(
+                "{title} has triggers ({names}), which also run for the rows that apply changes"
+            ));
+        }
+        let views = format!(
+            "SELECT group_concat(concat(table_schema, '.', table_name)) FROM information_schema.views WHERE view_definition LIKE {}",
+            literal(&format!("%`{}`.`{}`%", table.schema, table.name))
+        );
+        if let Some(names) = session.value(&views).await? {
+            notes.push(format!(
+                "views read {title} ({names}): they read columns by name, and show the new keys after the switch"
+            ));
+        }
+        for column in &table.columns {
+            let mentions = literal(&format!("%`{}`%", column.name));
+            let generated = format!(
+                "SELECT group_concat(column_name) FROM information_schema.columns WHERE {condition} AND generation_expression LIKE \
+                 {mentions}"
+            );
+            if let Some(names) = session.value(&generated).await? {
+                refusals.add(format!(
+                    "{title} has generated columns ({names}) that depend on {}",
+                    column.name
+                ));
+            }
+            let checks = format!(
+                "SELECT group_concat(c.constraint_name) FROM information_schema.check_constraints c JOIN \
+                 information_schema.table_constraints t ON t.constraint_schema = c.constraint_schema AND t.constraint_name = \
+                 c.constraint_name WHERE t.table_schema = {} AND t.table_name = {} AND c.check_clause LIKE {mentions}",
+                literal(&table.schema),
+                literal(&table.name)
+            );
+            if let Some(names) = session.value(&checks).await? {
+                refusals.add(format!(
+                    "{title} has checks ({names}) that depend on {}: drop them until the move is done",
+                    column.name
+                ));
+            }
+            let inwards = format!(
+                "SELECT group_concat(concat(table_schema, '.', table_name)) FROM information_schema.key_column_usage WHERE \
+                 referenced_table_schema = {} AND referenced_table_name = {} AND referenced_column_name = {}",
+                literal(&table.schema),
+                literal(&table.name),
+                literal(&column.name)
+            );
+            if column.reference.is_some()
+                && let Some(names) = session.value(&inwards).await?
+            {
+                refusals.add(format!(
+                    "{names} refers to {title}.{}, which is moved itself",
+                    column.name
+                ));
+            }
+            let outwards = format!(
+                "SELECT count(*) FROM information_schema.key_column_usage WHERE {condition} AND column_name = {} AND \
+                 referenced_table_name IS NOT NULL",
+                literal(&column.name)
+            );
+            if session.number(&outwards).await? != i64::from(column.reference.is_some()) {
+                refusals.add(format!(
+                    "{title}.{} also has a foreign key to another table, or is part of one",
+                    column.name
+                ));
+            }
+        }
+        table.indexes = indexes(session, &table, refusals).await?;
+        let touched = format!(
+            "SELECT column_name FROM information_schema.columns WHERE {condition} AND extra LIKE '%on update%'"
+        );
+        let touched = session.rows(&touched).await?;
+        found
+            .touched
+            .push(touched.iter().map(|row| text(row, 0)).collect());
+        found.tables.push(table);
+    }
+    Ok(())
+}
+
+/// Reads the indexes that have a moved column. Their definitions are the lists of columns.
+async fn indexes(
+    session: &mut Session,
+    table: &Moved,
+    refusals: &mut Refusals,
+) -> Result<Vec<Index>, Failure> {
+    let query = format!(
+        "SELECT index_name, non_unique, column_name, sub_part, collation FROM information_schema.statistics WHERE {} ORDER BY \
+         index_name <> 'PRIMARY', index_name, seq_in_index",
+        of(&table.schema, &table.name)
+    );
+    let mut all: Vec<(Index, bool)> = Vec::new();
+    for row in session.rows(&query).await? {
+        let (name, column) = (text(&row, 0), text(&row, 2));
+        let is_moved = table.columns.iter().any(|it| it.name == column);
+        let mut part = quote(&column);
+        if let Some(length) = row.get(3).cloned().flatten() {
+            part = format!("{part}({length})");
+            if is_moved {
+                refusals.add(format!(
+                    "the index {name} of {} has a prefix of {column}: drop it until the move is done",
+                    table.title()
+                ));
+            }
+        }
+        if text(&row, 4) == "D" {
+            part.push_str(" DESC");
+        }
+        match all.last_mut() {
+            Some((index, has_moved)) if index.name == name => {
+                index.definition = format!("{}, {part}", index.definition);
+                *has_moved |= is_moved;
+            }
+            _ => all.push((
+                Index {
+                    is_primary: name == "PRIMARY",
+                    is_unique: text(&row, 1) == "0",
+                    is_constraint: false,
+                    definition: part,
+                    name,
+                },
+                is_moved,
+            )),
+        }
+    }
+    Ok(all
+        .into_iter()
+        .filter_map(|(index, has_moved)| has_moved.then_some(index))
+        .collect())
+}

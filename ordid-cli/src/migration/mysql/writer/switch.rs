@@ -1,0 +1,466 @@
+//! The switch, the ways back, and the end.
+
+use ordid_core::storage::{Dialect as _, dialect::MySql};
+
+use super::{
+    BRIEF, ONLINE, Writer, column_exists, foreign_key_exists, index_exists, not, nothing,
+    trigger_exists,
+};
+use crate::migration::{
+    model::{Action, Statement, Step},
+    mysql::{of, quote},
+    subject::{Column, Index, Moved, literal},
+};
+
+impl Writer<'_> {
+    fn lock(&self) -> Vec<String> {
+        let mut tables: Vec<String> = self
+            .found
+            .tables
+            .iter()
+            .enumerate()
+            .map(|(number, table)| format!("{0} WRITE, {0} AS c{number} WRITE", self.table(table)))
+            .collect();
+        // By the names by which repairs read them.
+        tables.push(format!("{} AS it WRITE", self.table(self.main())));
+        tables.push(format!("{} WRITE", self.journal));
+        vec![format!("LOCK TABLES {}", tables.join(", "))]
+    }
+
+    fn drop_triggers(&self) -> Vec<Statement> {
+        self.found
+            .tables
+            .iter()
+            .flat_map(|table| Self::trigger_names(table).map(|name| (table, name)))
+            .map(|(table, name)| {
+                let name = MySql::quote_table(Some(&table.schema), &name);
+                Statement::new(format!("DROP TRIGGER IF EXISTS {name}"))
+            })
+            .collect()
+    }
+
+    /// Corrects what was written while a process that died had left the tables without triggers, and some of their names
+    /// exchanged.
+    fn repairs(&self) -> Vec<Statement> {
+        let mut statements = Vec::new();
+        let (old, key, new) = (
+            quote(&self.key().old_name()),
+            quote(&self.key().name),
+            quote(&self.key().new_name()),
+        );
+        let main_moved = column_exists(self.main(), &self.key().old_name());
+        for (number, table) in self.found.tables.iter().enumerate() {
+            for (column, _) in table.references() {
+                let moved = column_exists(table, &column.old_name());
+                let [on_insert, on_update] = Self::trigger_names(table);
+                let guard = format!(
+                    "(NOT EXISTS ({}) OR NOT EXISTS ({}))",
+                    trigger_exists(&table.schema, &on_insert),
+                    trigger_exists(&table.schema, &on_update)
+                );
+                let (c_old, c_key, c_new) = (
+                    quote(&column.old_name()),
+                    quote(&column.name),
+                    quote(&column.new_name()),
+                );
+                let cases = [
+                    (
+                        format!("NOT EXISTS ({main_moved}) AND NOT EXISTS ({moved})"),
+                        &key,
+                        &new,
+                        &c_key,
+                        &c_new,
+                    ),
+                    (
+                        format!("EXISTS ({main_moved}) AND NOT EXISTS ({moved})"),
+                        &old,
+                        &key,
+                        &c_key,
+                        &c_new,
+                    ),
+                    (
+                        format!("EXISTS ({main_moved}) AND EXISTS ({moved})"),
+                        &key,
+                        &old,
+                        &c_key,
+                        &c_old,
+                    ),
+                    // On the way back.
+                    (
+                        format!("NOT EXISTS ({main_moved}) AND EXISTS ({moved})"),
+                        &new,
+                        &key,
+                        &c_key,
+                        &c_old,
+                    ),
+                ];
+                for (case, by, value, from, to) in cases {
+                    statements.push(
+                        Statement::new(format!(
+                            "UPDATE {} AS c{number} LEFT JOIN {} AS it ON it.{by} = c{number}.{from} SET c{number}.{to} = it.{value} \
+                             WHERE NOT (c{number}.{to} <=> it.{value})",
+                            self.table(table),
+                            self.table(self.main()),
+                        ))
+                        .unless(format!("SELECT 1 FROM dual WHERE NOT ({guard} AND {case})")),
+                    );
+                }
+            }
+        }
+        statements
+    }
+
+    pub(super) fn switch(&self) -> Step {
+        let mut statements = self.drop_triggers();
+        for table in &self.found.tables {
+            let renames = Self::each(table, |it| {
+                format!(
+                    "RENAME COLUMN {1} TO {2}, RENAME COLUMN {0} TO {1}",
+                    quote(&it.new_name()),
+                    quote(&it.name),
+                    quote(&it.old_name())
+                )
+            });
+            let indexes: String = table
+                .indexes
+                .iter()
+                .filter(|it| !it.is_primary)
+                .map(|it| {
+                    format!(
+                        ", RENAME INDEX {0} TO {1}, RENAME INDEX {2} TO {0}",
+                        quote(&it.name),
+                        quote(&Self::old_index(it)),
+                        quote(&Self::new_index(it))
+                    )
+                })
+                .collect();
+            statements.push(
+                Statement::new(format!(
+                    "ALTER TABLE {} {renames}{indexes}{ONLINE}",
+                    self.table(table)
+                ))
+                .unless(column_exists(table, &table.columns[0].old_name())),
+            );
+            for column in self.given_defaults(table) {
+                statements.push(Statement::new(format!(
+                    "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {}",
+                    self.table(table),
+                    quote(&column.old_name()),
+                    nothing(&column.sql_type)
+                )));
+            }
+        }
+        statements.extend(self.create_triggers(false));
+        Self::step(
+            "switch",
+            "Under LOCK TABLES: renames the columns, so that the new ones have the old names; triggers now fill the old columns",
+            "all tables, for some tens of milliseconds, once their running transactions are done; it lets go and tries again while it \
+             does not get them",
+            0.1,
+            Action::Switch {
+                lock: self.lock(),
+                repairs: self.repairs(),
+                statements,
+                unlock: vec!["UNLOCK TABLES".to_owned()],
+            },
+        )
+    }
+
+    /// The old columns that nobody but a trigger fills after the switch: they have a default until then.
+    fn given_defaults<'t>(&self, table: &'t Moved) -> impl Iterator<Item = &'t Column> {
+        let key_makes_itself =
+            self.found.key.is_auto_increment() || self.found.key.default.is_some();
+        table
+            .columns
+            .iter()
+            .filter(move |it| it.not_null && !(it.reference.is_none() && key_makes_itself))
+    }
+
+    fn create_triggers(&self, before: bool) -> Vec<Statement> {
+        self.found
+            .tables
+            .iter()
+            .flat_map(|table| self.triggers(table, before))
+            .map(|(_, _, sql)| Statement::new(sql))
+            .collect()
+    }
+
+    pub(in crate::migration::mysql) fn undo(&self) -> Vec<Step> {
+        let mut steps = vec![self.drop_foreign_keys()];
+        let mut primary = Vec::new();
+        for table in &self.found.tables {
+            let Some(index) = table.indexes.iter().find(|it| it.is_primary) else {
+                continue;
+            };
+            let nullable: String = Self::in_primary(table)
+                .map(|it| {
+                    format!(
+                        "MODIFY {} {} NULL, ",
+                        quote(&it.new_name()),
+                        self.sql_type()
+                    )
+                })
+                .collect();
+            primary.push(
+                Statement::new(format!(
+                    "ALTER TABLE {} DROP PRIMARY KEY, ADD PRIMARY KEY ({}), {nullable}DROP INDEX {}{ONLINE}",
+                    self.table(table),
+                    index.definition,
+                    quote(&Self::old_index(index))
+                ))
+                .unless(format!(
+                    "SELECT 1 FROM dual WHERE NOT EXISTS ({}) OR EXISTS ({})",
+                    index_exists(table, &Self::old_index(index)),
+                    index_exists(table, &Self::new_index(index))
+                )),
+            );
+        }
+        steps.push(Self::online(
+            "primary_key",
+            "Rebuilds the table in the order of the old key, which becomes the primary key again",
+            "no table while it is rebuilt; at the end each table for some milliseconds",
+            self.rows(100_000.0),
+            primary,
+        ));
+        steps.push(Self::online(
+            "drop_triggers",
+            "Drops the triggers",
+            BRIEF,
+            0.1,
+            self.drop_triggers(),
+        ));
+        let mut columns = Vec::new();
+        for table in self.found.tables.iter().rev() {
+            let mut names: Vec<String> = table.indexes.iter().map(Self::new_index).collect();
+            names.extend(
+                table
+                    .indexes
+                    .iter()
+                    .filter(|it| it.is_primary)
+                    .map(Self::old_index),
+            );
+            for name in names {
+                columns.push(
+                    Statement::new(format!(
+                        "ALTER TABLE {} DROP INDEX {}{ONLINE}",
+                        self.table(table),
+                        quote(&name)
+                    ))
+                    .unless(not(&index_exists(table, &name))),
+                );
+            }
+            let drops = Self::each(table, |it| format!("DROP COLUMN {}", quote(&it.new_name())));
+            columns.push(
+                Statement::new(format!("ALTER TABLE {} {drops}{ONLINE}", self.table(table)))
+                    .unless(not(&column_exists(table, &table.columns[0].new_name()))),
+            );
+        }
+        columns.push(Statement::new(format!(
+            "DROP TABLE IF EXISTS {}",
+            self.work()
+        )));
+        steps.push(Self::online(
+            "drop_columns",
+            "Drops the new columns, their indexes and the work list",
+            "no table while it is rebuilt; at the end each table for some milliseconds",
+            self.rows(100_000.0),
+            columns,
+        ));
+        steps
+    }
+
+    fn drop_foreign_keys(&self) -> Step {
+        let mut statements = Vec::new();
+        for table in &self.found.tables {
+            for (_, foreign_key) in table.references() {
+                let name = Self::new_key_of(foreign_key);
+                statements.push(
+                    Statement::new(format!(
+                        "ALTER TABLE {} DROP FOREIGN KEY {}",
+                        self.table(table),
+                        quote(&name)
+                    ))
+                    .unless(not(&foreign_key_exists(table, &name))),
+                );
+            }
+        }
+        Self::online(
+            "foreign_keys",
+            "Drops the foreign keys between the new columns",
+            BRIEF,
+            0.1,
+            statements,
+        )
+    }
+
+    pub(in crate::migration::mysql) fn back(&self) -> Vec<Step> {
+        let mut statements = self.drop_triggers();
+        for table in &self.found.tables {
+            for column in self.given_defaults(table) {
+                statements.push(
+                    Statement::new(format!(
+                        "ALTER TABLE {} ALTER COLUMN {} DROP DEFAULT",
+                        self.table(table),
+                        quote(&column.old_name())
+                    ))
+                    .unless(not(&column_exists(table, &column.old_name()))),
+                );
+            }
+            let renames = Self::each(table, |it| {
+                format!(
+                    "RENAME COLUMN {1} TO {0}, RENAME COLUMN {2} TO {1}",
+                    quote(&it.new_name()),
+                    quote(&it.name),
+                    quote(&it.old_name())
+                )
+            });
+            let indexes: String = table
+                .indexes
+                .iter()
+                .filter(|it| !it.is_primary)
+                .map(|it| {
+                    format!(
+                        ", RENAME INDEX {0} TO {2}, RENAME INDEX {1} TO {0}",
+                        quote(&it.name),
+                        quote(&Self::old_index(it)),
+                        quote(&Self::new_index(it))
+                    )
+                })
+                .collect();
+            statements.push(
+                Statement::new(format!(
+                    "ALTER TABLE {} {renames}{indexes}{ONLINE}",
+                    self.table(table)
+                ))
+                .unless(not(&column_exists(table, &table.columns[0].old_name()))),
+            );
+        }
+        statements.extend(self.create_triggers(true));
+        let mut steps = vec![Self::step(
+            "switch_back",
+            "Under LOCK TABLES: gives the old columns their names again; triggers fill the new ones",
+            "all tables, for some tens of milliseconds, once their running transactions are done",
+            0.1,
+            Action::Switch {
+                lock: self.lock(),
+                repairs: self.repairs(),
+                statements,
+                unlock: vec!["UNLOCK TABLES".to_owned()],
+            },
+        )];
+        steps.extend(self.undo());
+        steps
+    }
+
+    pub(in crate::migration::mysql) fn finish(&self) -> Vec<Step> {
+        let mut locked = Vec::new();
+        let mut columns = Vec::new();
+        for table in self.found.tables.iter().rev() {
+            let name = self.table(table);
+            for (column, foreign_key) in table.references() {
+                let new = Self::new_key_of(foreign_key);
+                // While there is the other name: this one belongs to the old column.
+                locked.push(
+                    Statement::new(format!("ALTER TABLE {name} DROP FOREIGN KEY {}", quote(&foreign_key.name)))
+                        .unless(not(&format!(
+                            "SELECT 1 FROM information_schema.key_column_usage WHERE {} AND constraint_name = {} AND column_name = {}",
+                            of(&table.schema, &table.name),
+                            literal(&foreign_key.name),
+                            literal(&column.old_name())
+                        ))),
+                );
+                columns.push(
+                    Statement::new(self.add_foreign_key(
+                        table,
+                        &foreign_key.name,
+                        &column.name,
+                        &self.key().name,
+                        &foreign_key.actions,
+                    ))
+                    .unless(foreign_key_exists(table, &foreign_key.name)),
+                );
+                columns.push(
+                    Statement::new(format!(
+                        "ALTER TABLE {name} DROP FOREIGN KEY {}",
+                        quote(&new)
+                    ))
+                    .unless(not(&foreign_key_exists(table, &new))),
+                );
+            }
+            // Nothing fills the old columns any more: rows would have the same default. AUTO_INCREMENT goes on, and needs its
+            // index.
+            let is_filled = |index: &Index| {
+                index.is_primary
+                    && table.title() == self.main().title()
+                    && self.found.key.is_auto_increment()
+            };
+            let (unique, rest): (Vec<&Index>, Vec<&Index>) = table
+                .indexes
+                .iter()
+                .partition(|index| index.is_unique && !is_filled(index));
+            for index in unique {
+                let index = Self::old_index(index);
+                locked.push(
+                    Statement::new(format!(
+                        "ALTER TABLE {name} DROP INDEX {}{ONLINE}",
+                        quote(&index)
+                    ))
+                    .unless(not(&index_exists(table, &index))),
+                );
+            }
+            let mut parts: Vec<String> = rest
+                .iter()
+                .map(|it| format!("DROP INDEX {}", quote(&Self::old_index(it))))
+                .collect();
+            parts.push(Self::each(table, |it| {
+                format!("DROP COLUMN {}", quote(&it.old_name()))
+            }));
+            let in_primary: Vec<&str> =
+                Self::in_primary(table).map(|it| it.name.as_str()).collect();
+            for column in table
+                .columns
+                .iter()
+                .filter(|it| it.not_null && it.reference.is_some())
+            {
+                parts.push(match in_primary.contains(&column.name.as_str()) {
+                    true => format!("ALTER COLUMN {} DROP DEFAULT", quote(&column.name)),
+                    false => format!(
+                        "MODIFY {} {} NOT NULL",
+                        quote(&column.name),
+                        self.sql_type()
+                    ),
+                });
+            }
+            columns.push(
+                Statement::new(format!("ALTER TABLE {name} {}{ONLINE}", parts.join(", ")))
+                    .unless(not(&column_exists(table, &table.columns[0].old_name()))),
+            );
+        }
+        locked.extend(self.drop_triggers());
+        columns.push(Statement::new(format!(
+            "DROP TABLE IF EXISTS {}",
+            self.work()
+        )));
+        vec![
+            Self::step(
+                "drop_triggers",
+                "Under LOCK TABLES: drops the old foreign keys and the triggers",
+                "all tables, for some milliseconds",
+                0.1,
+                Action::Switch {
+                    lock: self.lock(),
+                    repairs: Vec::new(),
+                    statements: locked,
+                    unlock: vec!["UNLOCK TABLES".to_owned()],
+                },
+            ),
+            Self::online(
+                "drop_columns",
+                "Drops the old columns and their indexes, and gives the foreign keys their names",
+                "no table while it is rebuilt; at the end each table for some milliseconds",
+                self.rows(100_000.0),
+                columns,
+            ),
+        ]
+    }
+}

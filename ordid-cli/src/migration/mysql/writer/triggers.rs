@@ -1,0 +1,122 @@
+//! The triggers of MySQL and MariaDB, which keep old and new columns in step.
+
+use ordid_core::storage::{Dialect as _, dialect::MySql};
+
+use super::{Writer, micros, nothing};
+use crate::migration::{
+    mysql::quote,
+    subject::{Column, Moved, named},
+};
+
+impl Writer<'_> {
+    /// Returns statements that set `m` to the microseconds of a new row.
+    fn row_time(&self) -> String {
+        let now = "FLOOR(UNIX_TIMESTAMP(NOW(6))*1000000)";
+        let Some(column) = self.created else {
+            return format!("SET m = {now};");
+        };
+        let name = format!("NEW.{}", quote(&column.name));
+        let set = match column.sql_type.starts_with("timestamp") {
+            true => format!("SET m = COALESCE(FLOOR(UNIX_TIMESTAMP({name})*1000000), {now});"),
+            false => format!("SET m = COALESCE({}, {now});", micros(&name)),
+        };
+        // Rows of one second would have keys in no order, if their time has no fraction.
+        let unit = match (column.sql_type.as_str(), column.precision) {
+            ("date", _) => 86_400_000_000_i64,
+            (_, Some(digits @ 0..3)) => 10_i64.pow(6 - digits),
+            _ => return format!("{set} SET m = GREATEST(m, 0);"),
+        };
+        format!(
+            "{set} IF m > {now} - {unit} AND m <= {now} THEN SET m = {now}; END IF; SET m = GREATEST(m, 0);"
+        )
+    }
+
+    /// The triggers of a table: their names, schemas and definitions. `before` the switch they fill new columns, after
+    /// it old ones.
+    pub(super) fn triggers(&self, table: &Moved, before: bool) -> Vec<(String, String, String)> {
+        let names = |column: &Column| match before {
+            true => (quote(&column.name), quote(&column.new_name())),
+            false => (quote(&column.name), quote(&column.old_name())),
+        };
+        let is_main = table.title() == self.main().title();
+        let (key, other_key) = names(self.key());
+        let mut references = String::new();
+        let mut updates = String::new();
+        for (column, _) in table.references() {
+            let (from, to) = names(column);
+            let mut lookup = format!(
+                "(SELECT it.{other_key} FROM {} AS it WHERE it.{key} = NEW.{from} LOCK IN SHARE MODE)",
+                self.table(self.main())
+            );
+            // A row that is not there is for the foreign key to complain about. One that has no new key yet has NULL.
+            if column.not_null && !before {
+                lookup = format!("COALESCE({lookup}, {})", nothing(&column.sql_type));
+            }
+            let own = match is_main {
+                true => {
+                    format!("ELSEIF NEW.{from} = NEW.{key} THEN SET NEW.{to} = NEW.{other_key}; ")
+                }
+                false => String::new(),
+            };
+            let set = format!(
+                "IF NEW.{from} IS NULL THEN SET NEW.{to} = NULL; {own}ELSE SET NEW.{to} = {lookup}; END IF;"
+            );
+            references.push_str(&format!(" {set}"));
+            updates.push_str(&format!(
+                " IF NOT (NEW.{from} <=> OLD.{from}) OR NEW.{to} IS NULL THEN {set} END IF;"
+            ));
+        }
+        let mut insert = String::new();
+        if is_main {
+            let make = self.target.mysql("m");
+            insert = match before {
+                true => format!(
+                    " DECLARE m BIGINT; {} SET NEW.{other_key} = {make};",
+                    self.row_time()
+                ),
+                false => String::new(),
+            };
+            if !before && !self.found.key.is_auto_increment() && self.found.key.default.is_none() {
+                let old = &self.found.key.sql_type;
+                let uuid = match old.as_str() {
+                    "binary(16)" => "UNHEX(REPLACE(UUID(), '-', ''))",
+                    _ => "UUID()",
+                };
+                insert.push_str(&format!(
+                    " IF NEW.{other_key} IS NULL OR NEW.{other_key} = CAST({} AS {}) THEN SET NEW.{other_key} = {uuid}; END IF;",
+                    nothing(old),
+                    match old.as_str() {
+                        "binary(16)" => "BINARY(16)",
+                        "uuid" => "UUID",
+                        _ => "CHAR",
+                    }
+                ));
+            }
+        }
+        let [on_insert, on_update] = Self::trigger_names(table);
+        let trigger = |name: String, event: &str, body: &str| {
+            let sql = format!(
+                "CREATE TRIGGER {} BEFORE {event} ON {} FOR EACH ROW BEGIN{body} END",
+                MySql::quote_table(Some(&table.schema), &name),
+                self.table(table)
+            );
+            (name, table.schema.clone(), sql)
+        };
+        let mut all = Vec::new();
+        let body = format!("{insert}{references}");
+        if !body.is_empty() {
+            all.push(trigger(on_insert, "INSERT", &body));
+        }
+        if !updates.is_empty() {
+            all.push(trigger(on_update, "UPDATE", &updates));
+        }
+        all
+    }
+
+    pub(super) fn trigger_names(table: &Moved) -> [String; 2] {
+        [
+            named("ordid_insert_", &table.name, ""),
+            named("ordid_update_", &table.name, ""),
+        ]
+    }
+}

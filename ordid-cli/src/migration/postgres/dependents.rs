@@ -1,0 +1,158 @@
+//! What depends on the moved columns in PostgreSQL, and the indexes that have them.
+
+use ordid_core::storage::{Dialect as _, dialect::Postgres};
+
+use super::{Found, is_true, quote, text};
+use crate::{
+    failure::Failure,
+    migration::{
+        request::Refusals,
+        session::Session,
+        subject::{Index, Moved, literal},
+    },
+};
+
+/// Looks at whatever depends on the columns, and at the indexes.
+pub(super) async fn dependents(
+    session: &mut Session,
+    found: &mut Found,
+    refusals: &mut Refusals,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let tables = std::mem::take(&mut found.tables);
+    for mut table in tables {
+        let title = table.title();
+        let name = Postgres::quote_table(Some(&table.schema), &table.name);
+        let regclass = format!("{}::regclass", literal(&name));
+        for column in &table.columns {
+            let query = format!(
+                "SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_depend d JOIN pg_attribute a \
+                 ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid WHERE d.refclassid = 'pg_class'::regclass \
+                 AND d.refobjid = {regclass} AND a.attname = {column} AND d.deptype IN ('n', 'a') \
+                 AND NOT (d.classid = 'pg_class'::regclass AND d.objid IN (SELECT oid FROM pg_class WHERE relkind IN ('i', 'S'))) \
+                 AND NOT (d.classid = 'pg_constraint'::regclass AND d.objid IN \
+                 (SELECT oid FROM pg_constraint WHERE contype IN ('p', 'f', 'u', 'n'))) \
+                 AND NOT (d.classid = 'pg_attrdef'::regclass AND d.objid IN \
+                 (SELECT oid FROM pg_attrdef WHERE adrelid = a.attrelid AND adnum = a.attnum))",
+                column = literal(&column.name)
+            );
+            for row in session.rows(&query).await? {
+                refusals.add(format!(
+                    "{} depends on {title}.{}: drop it, and create it again after the switch",
+                    text(&row, 0),
+                    column.name
+                ));
+            }
+            let more = format!(
+                "SELECT (SELECT attacl IS NOT NULL FROM pg_attribute WHERE attrelid = {regclass} AND attname = {column}), \
+                 (SELECT string_agg(conrelid::regclass || '.' || conname, ', ') FROM pg_constraint f JOIN pg_attribute a \
+                 ON a.attrelid = f.confrelid AND a.attnum = ANY (f.confkey) WHERE contype = 'f' AND f.confrelid = {regclass} \
+                 AND a.attname = {column}), \
+                 (SELECT count(*) FROM pg_constraint f JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey) \
+                 WHERE contype = 'f' AND f.conrelid = {regclass} AND a.attname = {column})",
+                column = literal(&column.name)
+            );
+            if let Some(row) = session.rows(&more).await?.first() {
+                if is_true(row, 0) {
+                    refusals.add(format!(
+                        "{title}.{} has privileges of its own: grant them on the table",
+                        column.name
+                    ));
+                }
+                let (inwards, outwards) = (text(row, 1), text(row, 2));
+                if column.reference.is_some() && !inwards.is_empty() {
+                    refusals.add(format!(
+                        "{inwards} refers to {title}.{}, which is moved itself",
+                        column.name
+                    ));
+                }
+                let expected = if column.reference.is_some() { "1" } else { "0" };
+                if outwards != expected {
+                    refusals.add(format!(
+                        "{title}.{} also has a foreign key to another table, or is part of one",
+                        column.name
+                    ));
+                }
+            }
+        }
+        let publications = format!(
+            "SELECT string_agg(DISTINCT pubname, ', ') FROM pg_publication_tables WHERE schemaname = {} AND tablename = {}",
+            literal(&table.schema),
+            literal(&table.name)
+        );
+        if let Some(names) = session.value(&publications).await? {
+            refusals.add(format!(
+                "{title} is published by {names}: subscribers do not have the new columns, and replication would stop; take \
+                 it out of the publication until the move is finished"
+            ));
+        }
+        let triggers = format!(
+            "SELECT 1 FROM pg_trigger WHERE tgrelid = {regclass} AND NOT tgisinternal AND tgtype & 16 <> 0"
+        );
+        found.has_update_triggers |= session.exists(&triggers).await?;
+        table.indexes = indexes(session, &table, &regclass, refusals).await?;
+        for (column, foreign_key) in table.references() {
+            let has_index = table.indexes.iter().any(|index| {
+                let head = index
+                    .definition
+                    .split_once('(')
+                    .map_or("", |(_, list)| list);
+                head.starts_with(&column.name) || head.starts_with(&quote(&column.name))
+            });
+            if !has_index {
+                notes.push(format!(
+                    "{title}.{} has no index, so each DELETE of {} reads all of {title} (foreign key {}); the move builds one \
+                     for its own use",
+                    column.name, found.name, foreign_key.name
+                ));
+            }
+        }
+        found.tables.push(table);
+    }
+    Ok(())
+}
+
+async fn indexes(
+    session: &mut Session,
+    table: &Moved,
+    regclass: &str,
+    refusals: &mut Refusals,
+) -> Result<Vec<Index>, Failure> {
+    let names: Vec<String> = table.columns.iter().map(|it| literal(&it.name)).collect();
+    let query = format!(
+        "SELECT c.relname, i.indisprimary, i.indisunique, k.oid IS NOT NULL, pg_get_indexdef(i.indexrelid), \
+         i.indexprs IS NOT NULL OR i.indpred IS NOT NULL, i.indisreplident, i.indisexclusion FROM pg_index i \
+         JOIN pg_class c ON c.oid = i.indexrelid \
+         LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x') AND k.conrelid = i.indrelid \
+         WHERE i.indrelid = {regclass} AND i.indisvalid AND EXISTS (SELECT 1 FROM pg_depend d JOIN pg_attribute a \
+         ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid WHERE d.refobjid = i.indrelid AND a.attname IN ({}) \
+         AND (d.objid = i.indexrelid OR d.objid = k.oid)) ORDER BY i.indisprimary DESC, c.relname",
+        names.join(", ")
+    );
+    let mut indexes = Vec::new();
+    for row in session.rows(&query).await? {
+        let name = text(&row, 0);
+        if is_true(&row, 5) || is_true(&row, 7) {
+            refusals.add(format!(
+                "the index {name} of {} has an expression, a predicate or an exclusion, and a moved column: drop it, and \
+                 create it again after the switch",
+                table.title()
+            ));
+            continue;
+        }
+        if is_true(&row, 6) {
+            refusals.add(format!(
+                "the index {name} of {} is its replica identity",
+                table.title()
+            ));
+        }
+        indexes.push(Index {
+            name,
+            is_primary: is_true(&row, 1),
+            is_unique: is_true(&row, 2),
+            is_constraint: is_true(&row, 3),
+            definition: text(&row, 4),
+        });
+    }
+    Ok(indexes)
+}

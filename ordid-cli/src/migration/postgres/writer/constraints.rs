@@ -1,0 +1,226 @@
+//! Constraints, indexes and foreign keys of the new columns, and the counts before the switch.
+
+use super::{BRIEF, NONE, Writer, concurrently};
+use crate::migration::{
+    model::{Action, Check, Statement, Step},
+    postgres::quote,
+    subject::{Column, literal, named, replace_identifier},
+};
+
+impl Writer<'_> {
+    pub(super) fn constraints(&self) -> Step {
+        let mut statements = Vec::new();
+        for table in &self.found.tables {
+            for column in &table.columns {
+                let new = quote(&column.new_name());
+                let rule = match column.not_null {
+                    true => format!("{new} IS NOT NULL"),
+                    false => format!("({new} IS NULL) = ({} IS NULL)", quote(&column.name)),
+                };
+                let check = Self::check_of(column);
+                statements.push(
+                    Statement::new(format!(
+                        "ALTER TABLE {} ADD CONSTRAINT {check} CHECK ({rule}) NOT VALID",
+                        self.table(table)
+                    ))
+                    .unless(format!(
+                        "SELECT 1 FROM pg_constraint WHERE conrelid = {}::regclass AND conname = {}",
+                        literal(&self.table(table)),
+                        literal(&named("ordid_check_", &column.name, ""))
+                    )),
+                );
+                statements.push(
+                    Statement::new(format!(
+                        "ALTER TABLE {} VALIDATE CONSTRAINT {check}",
+                        self.table(table)
+                    ))
+                    .waiting(),
+                );
+            }
+        }
+        Self::step(
+            "constraints",
+            "Declares that no new column is empty, and lets the server read all rows for that"
+                .to_owned(),
+            BRIEF,
+            self.rows(1_000_000.0),
+            Action::Online { statements },
+        )
+    }
+
+    /// The copies of all indexes that have moved columns.
+    pub(super) fn copies(&self) -> Step {
+        let mut statements = Vec::new();
+        for table in &self.found.tables {
+            for index in &table.indexes {
+                let name = Self::copy_of(index);
+                let mut definition = index.definition.clone();
+                for column in &table.columns {
+                    definition = replace_columns(&definition, column);
+                }
+                statements.push(concurrently(
+                    &table.schema,
+                    &name,
+                    &renamed_index(&definition, &name),
+                ));
+                if index.is_primary {
+                    let name = Self::twin_of(index);
+                    statements.push(concurrently(
+                        &table.schema,
+                        &name,
+                        &renamed_index(&index.definition, &name),
+                    ));
+                }
+            }
+            statements.push(Statement::new(format!("ANALYZE {}", self.table(table))).waiting());
+        }
+        Self::step(
+            "indexes",
+            "Builds the same indexes on the new columns, and for the way back an index on the old key".to_owned(),
+            "no table: CREATE INDEX CONCURRENTLY; it waits for running transactions",
+            self.rows(300_000.0),
+            Action::Online { statements },
+        )
+    }
+
+    pub(super) fn foreign_keys(&self) -> Step {
+        let mut statements = Vec::new();
+        for table in &self.found.tables {
+            for (column, foreign_key) in table.references() {
+                if !column.not_null {
+                    // It has served. Two foreign keys that set their columns to NULL, one after the other, would break it.
+                    statements.push(Statement::new(format!(
+                        "ALTER TABLE {} DROP CONSTRAINT IF EXISTS {}",
+                        self.table(table),
+                        Self::check_of(column)
+                    )));
+                }
+                let name = Self::new_key_of(foreign_key);
+                statements.push(
+                    Statement::new(format!(
+                        "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({}) {} NOT VALID",
+                        self.table(table),
+                        quote(&name),
+                        quote(&column.new_name()),
+                        self.table(self.main()),
+                        quote(&self.key().new_name()),
+                        foreign_key.actions
+                    ))
+                    .unless(format!(
+                        "SELECT 1 FROM pg_constraint WHERE conrelid = {}::regclass AND conname = {}",
+                        literal(&self.table(table)),
+                        literal(&name)
+                    )),
+                );
+            }
+        }
+        Self::step(
+            "foreign_keys",
+            "Adds the same foreign keys between the new columns".to_owned(),
+            BRIEF,
+            0.1,
+            Action::Online { statements },
+        )
+    }
+
+    pub(super) fn validate_constraints(&self) -> Step {
+        let mut statements = Vec::new();
+        for table in &self.found.tables {
+            for (_, foreign_key) in table.references() {
+                statements.push(
+                    Statement::new(format!(
+                        "ALTER TABLE {} VALIDATE CONSTRAINT {}",
+                        self.table(table),
+                        quote(&Self::new_key_of(foreign_key))
+                    ))
+                    .waiting(),
+                );
+            }
+        }
+        Self::step(
+            "validate",
+            "Lets the server check the new foreign keys of all rows".to_owned(),
+            "no table: others read and write meanwhile",
+            self.rows(500_000.0),
+            Action::Online { statements },
+        )
+    }
+
+    pub(super) fn check(&self) -> Step {
+        let (main, key, new) = (
+            self.table(self.main()),
+            quote(&self.key().name),
+            quote(&self.key().new_name()),
+        );
+        let mut checks = vec![
+            Check::new(
+                format!(
+                    "rows of {} without a new key of their own",
+                    self.main().title()
+                ),
+                format!("SELECT count(*) - count(DISTINCT {new}) FROM {main}"),
+            ),
+            Check::new(
+                format!(
+                    "rows of {} whose keys are not in the order of the work list",
+                    self.main().title()
+                ),
+                format!(
+                    "SELECT count(*) FROM (SELECT it.{new} < lag(it.{new}) OVER (ORDER BY w.position) AS falls FROM {} AS w \
+                     JOIN {main} AS it ON it.{key} = w.old) AS pairs WHERE falls",
+                    self.work()
+                ),
+            ),
+        ];
+        for table in &self.found.tables {
+            for (column, _) in table.references() {
+                checks.push(Check::new(
+                    format!("rows of {} whose new {} is another row's", table.title(), column.name),
+                    format!(
+                        "SELECT count(*) FROM {} AS c LEFT JOIN {main} AS it ON it.{new} = c.{} WHERE c.{} IS DISTINCT FROM it.{key}",
+                        self.table(table),
+                        quote(&column.new_name()),
+                        quote(&column.name)
+                    ),
+                ));
+            }
+        }
+        Self::step(
+            "check",
+            "Counts and joins old and new keys: nothing is switched unless every row has its key, and every reference its row"
+                .to_owned(),
+            NONE,
+            self.rows(300_000.0),
+            Action::Check { checks },
+        )
+    }
+}
+
+/// Gives an index another name, and lets it be built while others write.
+fn renamed_index(definition: &str, name: &str) -> String {
+    let unique = if definition.starts_with("CREATE UNIQUE") {
+        "UNIQUE "
+    } else {
+        ""
+    };
+    let behind = definition
+        .split_once(" ON ")
+        .map_or("", |(_, behind)| behind);
+    format!(
+        "CREATE {unique}INDEX CONCURRENTLY {} ON {behind}",
+        quote(name)
+    )
+}
+
+/// Replaces a column in the lists of an index, not in the names before them.
+fn replace_columns(definition: &str, column: &Column) -> String {
+    let start = definition.find(" USING ").unwrap_or(0);
+    let (head, lists) = definition.split_at(start);
+    let start = lists.find('(').unwrap_or(0);
+    let (method, lists) = lists.split_at(start);
+    let new = quote(&column.new_name());
+    format!(
+        "{head}{method}{}",
+        replace_identifier(lists, &column.name, &quote(&column.name), &new)
+    )
+}

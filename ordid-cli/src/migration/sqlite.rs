@@ -1,0 +1,542 @@
+//! SQLite: its schema, and the SQL of a move.
+//!
+//! SQLite has one writer at a time, and cannot change a primary key in place. So the tables are rebuilt in one transaction,
+//! by the procedure of <https://sqlite.org/lang_altertable.html> (section 7): others read the old tables meanwhile (in WAL
+//! mode), and wait to write. A process that is killed leaves the old tables. A map of old and new keys stays until the
+//! end, and is the way back.
+
+use ordid_core::storage::{Dialect as _, dialect::Sqlite};
+
+use super::{
+    model::{Action, Check, Statement, Step, Table},
+    near,
+    request::{Draft, Refusals, Request},
+    session::Session,
+    sqlite_ddl::retyped,
+    subject::{creation_time, literal, named},
+    target::Target,
+};
+use crate::{engine::Engine, failure::Failure};
+
+/// Columns, and whether each is the key.
+type Moving = Vec<(String, bool)>;
+
+/// A table that is rebuilt.
+struct Rebuilt {
+    name: String,
+    create: String,
+    columns: Vec<String>,
+    /// The moved columns: the key, and references to it.
+    moved: Moving,
+    /// Its indexes and triggers.
+    others: Vec<String>,
+}
+
+fn text(row: &[Option<String>], at: usize) -> String {
+    row.get(at).cloned().flatten().unwrap_or_default()
+}
+
+fn quote(name: &str) -> String {
+    Sqlite::quote(name)
+}
+
+/// Reads the schema and writes the steps.
+pub(crate) async fn draft(
+    session: &mut Session,
+    request: &Request<'_>,
+    target: &Target,
+) -> Result<Draft, Failure> {
+    let mut refusals = Refusals::default();
+    let mut notes = vec![
+        "others wait to write while the tables are rebuilt: stop long-running programs first".to_owned(),
+        "afterwards the program makes the key of each row that it inserts, as SQLite has no function for it".to_owned(),
+    ];
+    let query = format!(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name = {} COLLATE NOCASE",
+        literal(request.table)
+    );
+    let rows = session.rows(&query).await?;
+    let Some(row) = rows.first() else {
+        let names = session
+            .rows(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+            )
+            .await?;
+        let names: Vec<String> = names.iter().map(|row| text(row, 0)).collect();
+        return Err(request.unknown_table(near::suggestion(
+            request.table,
+            names.iter().map(String::as_str),
+        )));
+    };
+    let (name, create) = (text(row, 0), text(row, 1));
+    if create.to_ascii_uppercase().starts_with("CREATE VIRTUAL") {
+        return Err(request.refuse(&format!("{name} is a virtual table")));
+    }
+    let info = session
+        .rows(&format!(
+            "SELECT name, type, pk, dflt_value FROM pragma_table_xinfo({}) WHERE hidden = 0 ORDER BY cid",
+            literal(&name)
+        ))
+        .await?;
+    let keys: Vec<&Vec<Option<String>>> = info.iter().filter(|row| text(row, 2) != "0").collect();
+    let [key] = keys[..] else {
+        return Err(request.refuse(&match keys.len() {
+            0 => format!("{name} has no primary key"),
+            count => format!(
+                "the primary key of {name} has {count} columns: only a key of one column can be moved"
+            ),
+        }));
+    };
+    let (key, key_type) = (text(key, 0), text(key, 1).to_ascii_uppercase());
+    if info
+        .iter()
+        .any(|row| text(row, 0) == key && row.get(3).cloned().flatten().is_some())
+    {
+        refusals.add(format!(
+            "{name}.{key} has a default, which would make old keys"
+        ));
+    }
+    let is_number = key_type.contains("INT");
+    already(session, request, &name, &key, target, &mut refusals).await?;
+    let created = created(request, &name, &info, &mut refusals)?;
+    if created.is_none() {
+        notes.push(
+            "no column says when a row was made: keys follow the order of the old key, and have made-up times, one row a \
+             millisecond, that end when the move begins (name the column by --created)"
+                .to_owned(),
+        );
+    }
+    let tables = tables(session, &name, &key, &create, &mut refusals).await?;
+    let row_count = session
+        .number(&format!("SELECT count(*) FROM {}", quote(&name)))
+        .await?;
+    let bytes = session
+        .number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+        .await?;
+    let writer = Writer {
+        tables: &tables,
+        key: &key,
+        key_type: &key_type,
+        is_number,
+        created: created.as_deref(),
+        target,
+        rows: row_count,
+    };
+    Ok(Draft {
+        journal: quote(&named("ordid_move_", &name, "")),
+        rows: row_count,
+        bytes,
+        steps: vec![writer.forth(&mut refusals)],
+        undo: Vec::new(),
+        back: vec![writer.back(), writer.drop_map()],
+        finish: vec![writer.drop_map()],
+        catalog: catalog(session, tables.iter().map(|it| it.name.clone()).collect()).await?,
+        table: name.clone(),
+        created,
+        notes,
+        refusals,
+    })
+}
+
+async fn already(
+    session: &mut Session,
+    request: &Request<'_>,
+    name: &str,
+    key: &str,
+    target: &Target,
+    refusals: &mut Refusals,
+) -> Result<(), Failure> {
+    let journal = quote(&named("ordid_move_", name, ""));
+    if session
+        .exists(&super::journal::exists(Engine::Sqlite, &journal))
+        .await?
+    {
+        return Err(request.refuse(&format!(
+            "{name} is being moved already: its journal is {journal}; apply that plan to the end, or roll it back"
+        )));
+    }
+    let key = quote(key);
+    let query = format!(
+        "SELECT CASE typeof({key}) WHEN 'blob' THEN lower(hex({key})) ELSE lower(replace({key}, '-', '')) END FROM {} LIMIT 200",
+        quote(name)
+    );
+    let sample: Vec<String> = session
+        .rows(&query)
+        .await?
+        .iter()
+        .map(|row| text(row, 0))
+        .collect();
+    if sample.iter().all(|it| it.len() == 32) && target.are_keys(&sample) {
+        refusals.add(format!(
+            "{name} already has keys of `{}`",
+            target.scheme.name
+        ));
+    }
+    Ok(())
+}
+
+fn created(
+    request: &Request<'_>,
+    table: &str,
+    info: &[Vec<Option<String>>],
+    refusals: &mut Refusals,
+) -> Result<Option<String>, Failure> {
+    let names: Vec<String> = info.iter().map(|row| text(row, 0)).collect();
+    let Some(name) = request.created else {
+        return Ok(creation_time(names.iter().map(String::as_str)).map(str::to_owned));
+    };
+    if !names.iter().any(|it| it == name) {
+        return Err(Failure::wrong(format_args!(
+            "{table} has no column {name}{}",
+            near::suggestion(name, names.iter().map(String::as_str))
+        )));
+    }
+    if info
+        .iter()
+        .any(|row| text(row, 0) == name && text(row, 2) != "0")
+    {
+        refusals.add(format!("the column {name} is the key"));
+    }
+    Ok(Some(name.to_owned()))
+}
+
+/// Reads the table and those that refer to it.
+async fn tables(
+    session: &mut Session,
+    name: &str,
+    key: &str,
+    create: &str,
+    refusals: &mut Refusals,
+) -> Result<Vec<Rebuilt>, Failure> {
+    let query = format!(
+        "SELECT t.name, f.\"from\", t.sql, (SELECT count(*) FROM pragma_foreign_key_list(t.name) o WHERE o.id = f.id) FROM \
+         sqlite_schema t, pragma_foreign_key_list(t.name) f WHERE t.type = 'table' AND f.\"table\" = {} COLLATE NOCASE \
+         AND (f.\"to\" IS NULL OR f.\"to\" = {} COLLATE NOCASE) ORDER BY 1, 2",
+        literal(name),
+        literal(key)
+    );
+    let mut found: Vec<(String, String, Moving)> = vec![(
+        name.to_owned(),
+        create.to_owned(),
+        vec![(key.to_owned(), true)],
+    )];
+    for row in session.rows(&query).await? {
+        let (child, column, sql) = (text(&row, 0), text(&row, 1), text(&row, 2));
+        if text(&row, 3) != "1" {
+            refusals.add(format!(
+                "a foreign key of {child} has several columns, one of which refers to the key"
+            ));
+            continue;
+        }
+        match found.iter_mut().find(|(name, ..)| *name == child) {
+            Some((_, _, moved)) if moved.iter().any(|(it, _)| *it == column) => {
+                refusals.add(format!(
+                    "{child}.{column} has two foreign keys, or is a key and refers to the table"
+                ));
+            }
+            Some((_, _, moved)) => moved.push((column, false)),
+            None => found.push((child, sql, vec![(column, false)])),
+        }
+    }
+    let mut tables = Vec::new();
+    for (name, create, moved) in found {
+        let columns = format!(
+            "SELECT name FROM pragma_table_xinfo({}) WHERE hidden = 0 ORDER BY cid",
+            literal(&name)
+        );
+        let others = format!(
+            "SELECT sql FROM sqlite_schema WHERE tbl_name = {} COLLATE NOCASE AND type IN ('index', 'trigger') AND sql IS NOT NULL \
+             ORDER BY type, name",
+            literal(&name)
+        );
+        let inwards = format!(
+            "SELECT group_concat(t.name || '.' || f.\"from\", ', ') FROM sqlite_schema t, pragma_foreign_key_list(t.name) f WHERE \
+             t.type = 'table' AND f.\"table\" = {} COLLATE NOCASE AND f.\"to\" IN ({})",
+            literal(&name),
+            moved
+                .iter()
+                .filter(|(_, is_key)| !is_key)
+                .map(|(column, _)| literal(column))
+                .collect::<Vec<_>>()
+                .join(", ")
+        );
+        if let Some(names) = session.value(&inwards).await? {
+            refusals.add(format!(
+                "{names} refers to a column of {name} that is moved itself"
+            ));
+        }
+        tables.push(Rebuilt {
+            columns: session
+                .rows(&columns)
+                .await?
+                .iter()
+                .map(|row| text(row, 0))
+                .collect(),
+            others: session
+                .rows(&others)
+                .await?
+                .iter()
+                .map(|row| text(row, 0))
+                .collect(),
+            name,
+            create,
+            moved,
+        });
+    }
+    Ok(tables)
+}
+
+/// Describes the tables, to see later whether they have changed.
+pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<Table>, Failure> {
+    let query = format!(
+        "SELECT DISTINCT t.name FROM sqlite_schema t, pragma_foreign_key_list(t.name) f WHERE t.type = 'table' AND f.\"table\" = {0} \
+         COLLATE NOCASE AND t.name <> {0} ORDER BY 1",
+        literal(table)
+    );
+    let mut names = vec![table.to_owned()];
+    names.extend(session.rows(&query).await?.iter().map(|row| text(row, 0)));
+    catalog(session, names).await
+}
+
+async fn catalog(session: &mut Session, names: Vec<String>) -> Result<Vec<Table>, Failure> {
+    let mut all = Vec::new();
+    for name in names {
+        let query = format!(
+            "SELECT sql FROM sqlite_schema WHERE tbl_name = {} COLLATE NOCASE AND sql IS NOT NULL ORDER BY type, name",
+            literal(&name)
+        );
+        all.push(Table {
+            definition: session
+                .rows(&query)
+                .await?
+                .iter()
+                .map(|row| text(row, 0))
+                .collect(),
+            name,
+        });
+    }
+    Ok(all)
+}
+
+/// Writes the SQL.
+struct Writer<'a> {
+    tables: &'a [Rebuilt],
+    key: &'a str,
+    key_type: &'a str,
+    is_number: bool,
+    created: Option<&'a str>,
+    target: &'a Target,
+    rows: i64,
+}
+
+impl Writer<'_> {
+    fn map(&self) -> String {
+        quote(&named("ordid_map_", &self.tables[0].name, ""))
+    }
+
+    fn seconds(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "it is an estimate")]
+        let rows = self.rows as f64;
+        (rows / 100_000.0).max(0.1)
+    }
+
+    /// Returns an expression of the microseconds of a row.
+    fn micros(&self) -> String {
+        let Some(column) = self.created else {
+            return format!(
+                "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 - (count(*) OVER () - row_number() OVER (ORDER BY {0})) \
+                 * 1000",
+                quote(self.key)
+            );
+        };
+        let column = quote(column);
+        format!(
+            "coalesce(CASE WHEN typeof({column}) = 'text' THEN CAST(round((julianday({column}) - 2440587.5) * 86400000) AS INTEGER) * \
+             1000 WHEN {column} > 100000000000000 THEN {column} WHEN {column} > 100000000000 THEN {column} * 1000 ELSE CAST({column} * \
+             1000000 AS INTEGER) END, 0)"
+        )
+    }
+
+    /// Copies each table into one of the new definition, which takes its place.
+    fn copies(&self, create: impl Fn(&Rebuilt) -> String, value: &str, by: &str) -> Vec<String> {
+        let mut sql = Vec::new();
+        for table in self.tables {
+            let new = quote(&named("ordid_new_", &table.name, ""));
+            let name = quote(&table.name);
+            sql.push(create(table));
+            let columns: Vec<String> = table.columns.iter().map(|it| quote(it)).collect();
+            // In the order of the new key, so that its pages are full.
+            let is_key = |column: &String| {
+                table
+                    .moved
+                    .iter()
+                    .any(|(name, is_key)| *is_key && name == column)
+            };
+            let order = match table.columns.iter().position(is_key) {
+                Some(at) => format!(" ORDER BY {}", at + 1),
+                None => String::new(),
+            };
+            let values: Vec<String> = table
+                .columns
+                .iter()
+                .map(|it| match table.moved.iter().any(|(moved, _)| moved == it) {
+                    true => format!(
+                        // A reference to a row that is not there stays what it is, and the check finds it.
+                        "coalesce((SELECT m.{value} FROM {0} AS m WHERE m.{by} = it.{1}), it.{1})",
+                        self.map(),
+                        quote(it)
+                    ),
+                    false => format!("it.{}", quote(it)),
+                })
+                .collect();
+            sql.push(format!(
+                "INSERT INTO {new} ({}) SELECT {} FROM {name} AS it{order}",
+                columns.join(", "),
+                values.join(", ")
+            ));
+            sql.push(format!("DROP TABLE {name}"));
+            sql.push(format!("ALTER TABLE {new} RENAME TO {name}"));
+            sql.extend(table.others.iter().cloned());
+        }
+        sql
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        let mut checks = vec![Check::new(
+            "references to rows that are not there",
+            "SELECT count(*) FROM pragma_foreign_key_check",
+        )];
+        checks.push(Check::new(
+            format!("rows of {} that were not copied", self.tables[0].name),
+            format!(
+                "SELECT (SELECT count(*) FROM {}) - (SELECT count(*) FROM {})",
+                self.map(),
+                quote(&self.tables[0].name)
+            ),
+        ));
+        checks
+    }
+
+    fn forth(&self, refusals: &mut Refusals) -> Step {
+        let map = self.map();
+        let name = quote(&self.tables[0].name);
+        let key = quote(self.key);
+        let order = match self.created {
+            Some(column) => format!("{}, {}, {key}", self.micros(), quote(column)),
+            None => key.clone(),
+        };
+        let sql_type = self.target.column.sql_type;
+        for table in self.tables {
+            if let Err(reason) = retyped(&table.create, "x", &table.moved, sql_type) {
+                refusals.add(format!("{}: {reason}", table.name));
+            }
+        }
+        let create = |table: &Rebuilt| {
+            let new = quote(&named("ordid_new_", &table.name, ""));
+            retyped(&table.create, &new, &table.moved, sql_type).unwrap_or_default()
+        };
+        let statements = self.copies(create, "new_key", "old_key");
+        Step {
+            name: "rebuild".to_owned(),
+            what: "In one transaction: makes a key for each row, in the order of their times, and rebuilds the tables with it".to_owned(),
+            locks: "the file: others wait to write until the COMMIT".to_owned(),
+            seconds: self.seconds(),
+            action: Action::Rebuild {
+                before: before(),
+                map: vec![
+                    format!("DROP TABLE IF EXISTS {map}"),
+                    format!(
+                        "CREATE TABLE {map} (position INTEGER NOT NULL PRIMARY KEY, old_key {} NOT NULL UNIQUE, micros INTEGER, new_key {} UNIQUE)",
+                        // With another affinity than the columns', the index would not be used.
+                        self.key_type,
+                        sql_type.split(' ').next().unwrap_or_default()
+                    ),
+                    format!(
+                        "INSERT INTO {map} (position, old_key, micros) SELECT row_number() OVER (ORDER BY {order}), {key}, {} FROM {name}",
+                        self.micros()
+                    ),
+                ],
+                read: format!(
+                    "SELECT position, micros FROM {map} WHERE position > {{after}} ORDER BY position LIMIT {{chunk}}"
+                ),
+                row: "({position},{key})".to_owned(),
+                write: format!(
+                    "UPDATE {map} SET new_key = k.column2 FROM (VALUES {{rows}}) AS k WHERE position = k.column1"
+                ),
+                statements,
+                checks: self.checks(),
+                after: after(),
+            },
+        }
+    }
+
+    fn back(&self) -> Step {
+        let map = self.map();
+        let (name, key) = (quote(&self.tables[0].name), quote(self.key));
+        let fresh = match self.is_number {
+            true => format!("(SELECT coalesce(max(old_key), 0) FROM {map}) + row_number() OVER (ORDER BY {key})"),
+            false => "lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-a' || \
+                      substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))"
+                .to_owned(),
+        };
+        let create = |table: &Rebuilt| {
+            let new = quote(&named("ordid_new_", &table.name, ""));
+            retyped(&table.create, &new, &[], "").unwrap_or_default()
+        };
+        let mut statements = vec![
+            format!("DELETE FROM {map} WHERE new_key NOT IN (SELECT {key} FROM {name})"),
+            format!(
+                "INSERT INTO {map} (position, old_key, new_key) SELECT (SELECT coalesce(max(position), 0) FROM {map}) + row_number() OVER \
+                 (ORDER BY {key}), {fresh}, {key} FROM {name} WHERE {key} NOT IN (SELECT new_key FROM {map})"
+            ),
+        ];
+        statements.extend(self.copies(create, "old_key", "new_key"));
+        Step {
+            name: "rebuild".to_owned(),
+            what: "In one transaction: rebuilds the tables with their old keys; rows that have none get one".to_owned(),
+            locks: "the file: others wait to write until the COMMIT".to_owned(),
+            seconds: self.seconds(),
+            action: Action::Rebuild {
+                before: before(),
+                map: Vec::new(),
+                read: String::new(),
+                row: String::new(),
+                write: String::new(),
+                statements,
+                checks: self.checks(),
+                after: after(),
+            },
+        }
+    }
+
+    fn drop_map(&self) -> Step {
+        Step {
+            name: "drop_map".to_owned(),
+            what: "Drops the map of old and new keys".to_owned(),
+            locks: "the file, for some milliseconds".to_owned(),
+            seconds: 0.1,
+            action: Action::Online {
+                statements: vec![Statement::new(format!(
+                    "DROP TABLE IF EXISTS {}",
+                    self.map()
+                ))],
+            },
+        }
+    }
+}
+
+/// Settings that have no effect inside of a transaction.
+fn before() -> Vec<String> {
+    vec![
+        "PRAGMA foreign_keys = OFF".to_owned(),
+        // Views and triggers that name a table are left as they are while it is gone.
+        "PRAGMA legacy_alter_table = ON".to_owned(),
+    ]
+}
+
+fn after() -> Vec<String> {
+    vec![
+        "PRAGMA legacy_alter_table = OFF".to_owned(),
+        "PRAGMA foreign_keys = ON".to_owned(),
+    ]
+}

@@ -1,0 +1,224 @@
+//! The text of a `CREATE TABLE` of SQLite, which keeps it as it was written.
+
+/// Words that end a column's type.
+const CONSTRAINTS: [&str; 10] = [
+    "CONSTRAINT",
+    "PRIMARY",
+    "NOT",
+    "NULL",
+    "UNIQUE",
+    "CHECK",
+    "DEFAULT",
+    "COLLATE",
+    "REFERENCES",
+    "GENERATED",
+];
+
+/// Returns the statement that creates the table under another name, which is quoted, with another type for these columns.
+/// Of each, it is said whether it is the key.
+///
+/// # Errors
+///
+/// The text is not understood, and says why.
+pub(crate) fn retyped(
+    create: &str,
+    name: &str,
+    columns: &[(String, bool)],
+    sql_type: &str,
+) -> Result<String, String> {
+    let tokens = tokens(create);
+    let open = tokens
+        .iter()
+        .position(|it| *it == "(")
+        .ok_or("its definition has no list of columns")?;
+    let mut depth = 0_usize;
+    let mut close = None;
+    let mut parts = vec![Vec::new()];
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match *token {
+            "(" => {
+                depth += 1;
+                if depth == 1 {
+                    continue;
+                }
+            }
+            ")" => {
+                depth -= 1;
+                if depth == 0 {
+                    close = Some(at);
+                    break;
+                }
+            }
+            "," if depth == 1 => {
+                parts.push(Vec::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(*token);
+        }
+    }
+    let close = close.ok_or("the list of its columns does not end")?;
+    let mut texts = Vec::new();
+    let mut found = 0;
+    for part in parts {
+        let first = part.iter().position(|it| !is_space(it));
+        let column = first.and_then(|first| {
+            let name = unquoted(part[first]);
+            columns
+                .iter()
+                .find(|(column, _)| column.eq_ignore_ascii_case(&name))
+        });
+        match (first, column) {
+            (Some(first), Some((_, is_key))) => {
+                found += 1;
+                texts.push(column_of(&part, first, *is_key, sql_type));
+            }
+            _ => texts.push(part.concat()),
+        }
+    }
+    if found != columns.len() {
+        return Err("a column of its definition is not found".to_owned());
+    }
+    let tail = tokens[close..].concat();
+    Ok(format!("CREATE TABLE {name} ({}{tail}", texts.join(",")))
+}
+
+fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> String {
+    let is_constraint = |token: &&str| {
+        CONSTRAINTS
+            .iter()
+            .chain(&["AS"])
+            .any(|word| word.eq_ignore_ascii_case(token))
+    };
+    let rest = part[first + 1..]
+        .iter()
+        .position(is_constraint)
+        .map_or(part.len(), |at| first + 1 + at);
+    let kept: String = part[rest..]
+        .iter()
+        .filter(|token| !token.eq_ignore_ascii_case("AUTOINCREMENT"))
+        .copied()
+        .collect();
+    let has_not_null = part[rest..]
+        .iter()
+        .any(|token| token.eq_ignore_ascii_case("NOT"));
+    let not_null = if is_key && !has_not_null {
+        " NOT NULL"
+    } else {
+        ""
+    };
+    // A key of another type than INTEGER may be NULL in SQLite, unless it says otherwise.
+    format!(
+        "{}{} {sql_type}{not_null} {kept}",
+        part[..first].concat(),
+        part[first]
+    )
+    .trim_end()
+    .to_owned()
+}
+
+fn is_space(token: &str) -> bool {
+    token.starts_with(char::is_whitespace) || token.starts_with("--") || token.starts_with("/*")
+}
+
+fn unquoted(token: &str) -> String {
+    let mut inside = token.chars();
+    match inside.next() {
+        Some(quote @ ('"' | '`' | '\'')) => {
+            inside.next_back();
+            let doubled = format!("{quote}{quote}");
+            inside.as_str().replace(&doubled, &quote.to_string())
+        }
+        Some('[') => {
+            inside.next_back();
+            inside.as_str().to_owned()
+        }
+        _ => token.to_owned(),
+    }
+}
+
+/// Cuts a statement into words, quoted ones, spaces with comments, and single characters.
+fn tokens(sql: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    let mut rest = sql;
+    while let Some(first) = rest.chars().next() {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        let until = |text: &str, end: &str, from: usize| {
+            text[from..]
+                .find(end)
+                .map_or(text.len(), |at| from + at + end.len())
+        };
+        let length = match first {
+            '"' | '`' | '\'' => until(rest, &first.to_string(), 1),
+            '[' => until(rest, "]", 1),
+            '-' if rest.starts_with("--") => until(rest, "\n", 2),
+            '/' if rest.starts_with("/*") => until(rest, "*/", 2),
+            c if c.is_whitespace() => rest
+                .find(|c: char| !c.is_whitespace())
+                .unwrap_or(rest.len()),
+            c if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            c => c.len_utf8(),
+        };
+        let (token, behind) = rest.split_at(length);
+        all.push(token);
+        rest = behind;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(names: &[(&str, bool)]) -> Vec<(String, bool)> {
+        names
+            .iter()
+            .map(|(name, is_key)| ((*name).to_owned(), *is_key))
+            .collect()
+    }
+
+    #[test]
+    fn only_the_type_of_the_columns_changes() {
+        let create = "CREATE TABLE orders (\n  id INTEGER PRIMARY KEY AUTOINCREMENT, -- the key, of course\n  ref TEXT CHECK (ref <> \
+                      'id, x'),\n  \"parent id\" INTEGER(8) REFERENCES orders (id) ON DELETE SET NULL,\n  total NUMERIC(10, 2)\n) STRICT";
+        let new = retyped(
+            create,
+            "\"new\"",
+            &columns(&[("id", true), ("parent id", false)]),
+            "BLOB",
+        )
+        .expect("it is understood");
+        assert_eq!(
+            new,
+            "CREATE TABLE \"new\" (\n  id BLOB NOT NULL PRIMARY KEY, -- the key, of course\n  ref TEXT CHECK (ref <> 'id, x'),\n  \
+             \"parent id\" BLOB REFERENCES orders (id) ON DELETE SET NULL,\n  total NUMERIC(10, 2)\n) STRICT"
+        );
+    }
+
+    #[test]
+    fn without_columns_only_the_name_changes() {
+        let create = "create table [a b](x,y,primary key(x,y))WITHOUT ROWID";
+        assert_eq!(
+            retyped(create, "\"n\"", &[], "").expect("it is understood"),
+            "CREATE TABLE \"n\" (x,y,primary key(x,y))WITHOUT ROWID"
+        );
+    }
+
+    #[test]
+    fn a_column_without_a_type_gets_one() {
+        let new = retyped(
+            "CREATE TABLE t (id PRIMARY KEY NOT NULL, x)",
+            "n",
+            &columns(&[("ID", true)]),
+            "TEXT",
+        );
+        assert_eq!(
+            new.expect("it is understood"),
+            "CREATE TABLE n (id TEXT PRIMARY KEY NOT NULL, x)"
+        );
+        assert!(retyped("CREATE TABLE t AS SELECT 1", "n", &[], "").is_err());
+        assert!(retyped("CREATE TABLE t (a)", "n", &columns(&[("b", false)]), "TEXT").is_err());
+    }
+}
