@@ -13,6 +13,8 @@ mod external_sort;
 mod failure;
 mod input;
 mod interrupt;
+mod machine;
+mod migration;
 mod output;
 mod progress;
 mod report;

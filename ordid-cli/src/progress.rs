@@ -1,11 +1,12 @@
 //! Progress on stderr, of whatever takes more than a second.
 
 use std::{
+    fmt,
     io::{self, IsTerminal as _},
     time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// How long work may take before it shows its progress.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -26,10 +27,15 @@ impl Progress {
         };
         bar.set_draw_target(ProgressDrawTarget::hidden());
         let template = match steps {
-            0 => "{msg} {spinner} {human_pos} ({per_sec})",
-            _ => "{msg} {wide_bar} {human_pos}/{human_len} ({per_sec}, {eta} left)",
+            0 => "{msg} {spinner} {human_pos} ({rate})",
+            _ => "{msg} {wide_bar} {human_pos}/{human_len} ({rate}, {eta} left)",
         };
-        bar.set_style(ProgressStyle::with_template(template).expect("the template is fixed"));
+        let style = ProgressStyle::with_template(template).expect("the template is fixed");
+        // indicatif's own rate has four digits behind the point.
+        let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
+            let _ = write!(text, "{:.0}/s", state.per_sec());
+        };
+        bar.set_style(style.with_key("rate", rate));
         bar.set_message(what.to_owned());
         Self {
             bar,

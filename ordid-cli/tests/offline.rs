@@ -144,7 +144,12 @@ fn the_help_of_each_command_is_as_before() {
         "convert",
         "range",
         "verify",
+        "bench",
+        "doctor",
         "schemes",
+        "advise",
+        "sql",
+        "partition",
         "completions",
         "man",
     ] {

@@ -132,6 +132,16 @@ fn main() {
                 .map_err(|failure| format!("{failure:?}"))?;
             is_read_in_every_way(installed, &file)
         }),
+        on_chromium("the_report_of_a_bench_is_read_in_every_way", |installed| {
+            let folder = tempfile::tempdir()?;
+            let file = folder.path().join("bench.html");
+            let output = std::process::Command::new(env!("CARGO_BIN_EXE_ordid"))
+                .args(["bench", "--rows", "2000", "--rounds", "1", "--html"])
+                .arg(&file)
+                .output()?;
+            assert!(output.status.success(), "{output:?}");
+            is_read_in_every_way(installed, &file)
+        }),
         on_chromium("the_checks_find_what_is_wrong_with_a_page", wrong_page),
     ];
     libtest_mimic::run(&arguments, trials).exit();

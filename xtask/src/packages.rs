@@ -113,7 +113,7 @@ pub(crate) fn protoc() -> &'static [&'static str] {
 }
 
 /// Returns the packages of Chromium and its driver that are missing and can be installed here. Without them, the tests
-/// of the tracker's page are ignored.
+/// of pages are ignored.
 pub(crate) fn browser() -> Vec<&'static str> {
     let is_unwanted =
         env::var("ORDID_TEST_CHROMIUM_SKIP").is_ok_and(|reason| !reason.trim().is_empty());

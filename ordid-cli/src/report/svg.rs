@@ -82,7 +82,13 @@ fn draw_lines(
     let points = || lines.iter().flat_map(|(_, points)| points);
     let (low_x, high_x) = bounds(points().map(|point| point.0));
     let (low_y, high_y) = bounds(points().map(|point| point.1).chain([0.0]));
-    let ticks_y = ticks(low_y, high_y, 5);
+    let mut ticks_y = ticks(low_y, high_y, 5);
+    // The highest point is below a line that says how high it is.
+    if let [.., before, last] = ticks_y[..]
+        && last < high_y
+    {
+        ticks_y.push(last + (last - before));
+    }
     let ticks_x = ticks(low_x, high_x, if size == Size::Wide { 6 } else { 4 });
     let ends =
         |ticks: &[f64], low: f64, high: f64| (low.min(ticks[0]), high.max(ticks[ticks.len() - 1]));

@@ -4,6 +4,9 @@
 //! `ORDID_TEST_MYSQL_URL` name, or none; then the tests count as ignored, with the reason.
 
 mod advise;
+mod bench;
+mod doctor;
+mod r#move;
 mod partition;
 mod place;
 mod sql;
@@ -16,7 +19,10 @@ fn main() {
     let servers = Servers::find(!arguments.list);
     let mut trials = Vec::new();
     advise::trials(&servers, &mut trials);
-    sql::trials(&servers, &mut trials);
+    bench::trials(&servers, &mut trials);
+    doctor::trials(&servers, &mut trials);
+    r#move::trials(&servers, &mut trials);
     partition::trials(&servers, &mut trials);
+    sql::trials(&servers, &mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }

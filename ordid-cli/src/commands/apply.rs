@@ -1,0 +1,255 @@
+//! `ordid apply`: carries out the plan of a move, and goes on where an earlier run was stopped.
+//!
+//! With `--json` it prints one document:
+//!
+//! | field | content |
+//! |---|---|
+//! | `table` | the table |
+//! | `state` | `ready` (all but the switch), `switched`, `rolled_back` or `finished` |
+//! | `steps` | the steps that this run has done: `step`, `seconds` |
+//! | `rows` | rows that this run has given keys or references |
+//! | `retries` | how often it let a lock go and tried again |
+//! | `switch_millis` | how long the switch held its locks, or null |
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use clap::Args;
+
+use crate::{
+    database::Access,
+    failure::{Failure, Outcome},
+    interrupt::{self, Interrupt},
+    migration::{
+        self,
+        apply::{Options, Run, Summary, say},
+        journal::{Entry, Journal, Phase},
+        model::{self, Plan},
+        session::Session,
+        switch::BETWEEN,
+    },
+    output::Output,
+    progress::Progress,
+};
+
+/// Arguments of `ordid apply`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The plan that `ordid plan` has written
+    plan: PathBuf,
+    /// The database
+    #[arg(env = "DATABASE_URL", hide_env_values = true)]
+    url: String,
+    /// Go on with a move that was stopped
+    #[arg(long, conflicts_with_all = ["rollback", "finish"])]
+    resume: bool,
+    /// Give the table its old keys back, before the switch or after it
+    #[arg(long, conflicts_with = "finish")]
+    rollback: bool,
+    /// Drop the old columns: there is no way back from here
+    #[arg(long)]
+    finish: bool,
+    /// Do everything but the switch, which a later run with --resume does
+    #[arg(long, conflicts_with_all = ["rollback", "finish"])]
+    no_switch: bool,
+    /// How many rows a transaction changes
+    #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    chunk: u32,
+    /// How many milliseconds it waits between two of them
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pause: u64,
+    /// How many seconds the slowest replica may be behind (PostgreSQL)
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    max_lag: u64,
+    /// How many milliseconds others may wait behind a lock that it wants (whole seconds on MySQL and MariaDB)
+    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..))]
+    lock_timeout: u64,
+    /// How often it tries to get a lock
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    attempts: u32,
+}
+
+impl Arguments {
+    /// Carries the plan out.
+    ///
+    /// # Errors
+    ///
+    /// The plan is of another database, the tables have changed, or the server refuses a step.
+    pub(crate) fn run(self, output: &mut Output) -> Result<Outcome, Failure> {
+        let plan = read(&self.plan)?;
+        let summary = interrupt::run(|interrupt| self.carry_out(&plan, interrupt))?;
+        match output.is_json() {
+            true => output.json(&summary)?,
+            false => self.show(output, &summary)?,
+        }
+        Ok(Outcome::Fine)
+    }
+
+    async fn carry_out(&self, plan: &Plan, interrupt: Interrupt) -> Result<Summary, Failure> {
+        let mut session = Session::connect(&self.url, Access::Write).await?;
+        if session.engine() != plan.engine {
+            return Err(Failure::wrong(format_args!(
+                "the plan is for {}, and the database is {}",
+                plan.engine,
+                session.engine()
+            )));
+        }
+        session.prepare().await?;
+        self.claim(&mut session, plan, &interrupt).await?;
+        let journal = Journal::of(plan);
+        let found = journal.read(&mut session).await?;
+        let entry = self.first(plan, found.as_ref())?;
+        if found.is_none() {
+            let tables = migration::describe(&mut session, plan).await?;
+            if let Some(difference) = model::difference(&plan.catalog, &tables) {
+                return Err(Failure::wrong(format_args!(
+                    "the tables have changed since the plan was made: {difference}; make a new plan"
+                )));
+            }
+            journal.create(&mut session, &entry).await?;
+        } else if found.as_ref() != Some(&entry) {
+            journal.enter(&mut session, &entry).await?;
+        }
+        let rows = u64::try_from(plan.rows).unwrap_or(0);
+        let mut run = Run {
+            plan,
+            options: Options {
+                chunk: self.chunk,
+                pause: Duration::from_millis(self.pause),
+                max_lag: Duration::from_secs(self.max_lag),
+                lock_timeout: Duration::from_millis(self.lock_timeout),
+                attempts: self.attempts,
+                stops_before_switch: self.no_switch,
+            },
+            session,
+            interrupt,
+            entry,
+            progress: Progress::new("move", rows),
+            summary: Summary {
+                table: plan.table.clone(),
+                ..Summary::default()
+            },
+        };
+        run.carry_out().await?;
+        run.progress.finish();
+        Ok(run.summary)
+    }
+
+    /// Waits for another run of the plan to end: that of a killed process still runs its last statement.
+    async fn claim(
+        &self,
+        session: &mut Session,
+        plan: &Plan,
+        interrupt: &Interrupt,
+    ) -> Result<(), Failure> {
+        for attempt in 0..6000 {
+            if session.claim(&format!("ordid {}", plan.id)).await? {
+                return Ok(());
+            }
+            if interrupt.is_set() {
+                return Err(Failure::could_not("interrupted; nothing was changed"));
+            }
+            if attempt == 20 {
+                say("waiting for another run of this plan to end");
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Err(Failure::could_not(
+            "another run of this plan has not ended for ten minutes",
+        ))
+    }
+
+    /// Decides where to begin.
+    fn first(&self, plan: &Plan, found: Option<&Entry>) -> Result<Entry, Failure> {
+        let table = &plan.table;
+        let Some(found) = found else {
+            return match (self.rollback, self.finish) {
+                (false, false) => Ok(Entry::beginning(Phase::Steps)),
+                _ => Err(Failure::wrong(format_args!(
+                    "the move of {table} has not begun, or was ended: there is no journal {}",
+                    plan.journal
+                ))),
+            };
+        };
+        match (found.phase, self.rollback, self.finish) {
+            (Phase::Steps, false, false) if self.resume || found.step == 0 => Ok(found.clone()),
+            (Phase::Steps, false, false) => Err(Failure::wrong(format_args!(
+                "the move of {table} has begun and is at step {} of {}: go on with --resume, or go back with --rollback",
+                found.step + 1,
+                plan.steps.len()
+            ))),
+            (Phase::Steps, true, _) if found.position == BETWEEN => {
+                Err(Failure::wrong(format_args!(
+                    "the switch of {table} was cut off: complete it with --resume, and then go back with --rollback"
+                )))
+            }
+            (Phase::Steps, true, _) => Ok(Entry::beginning(Phase::Undo)),
+            (Phase::Switched, true, _) => Ok(Entry::beginning(Phase::Back)),
+            (Phase::Switched, _, true) => Ok(Entry::beginning(Phase::Finish)),
+            (Phase::Switched, ..) if self.resume => Ok(found.clone()),
+            (Phase::Switched, ..) => Err(Failure::wrong(format_args!(
+                "{table} has its new keys: end the move with --finish, or go back with --rollback"
+            ))),
+            (Phase::Steps, _, true) => Err(Failure::wrong(format_args!(
+                "{table} still has its old keys, the move is at step {} of {}: go on with --resume",
+                found.step + 1,
+                plan.steps.len()
+            ))),
+            (Phase::Undo | Phase::Back, true, _) | (Phase::Finish, _, true) => Ok(found.clone()),
+            (Phase::Undo | Phase::Back, ..) => Err(Failure::wrong(format_args!(
+                "a rollback of the move of {table} has begun: go on with --rollback"
+            ))),
+            (Phase::Finish, ..) => Err(Failure::wrong(format_args!(
+                "the end of the move of {table} has begun: go on with --finish"
+            ))),
+        }
+    }
+
+    fn show(&self, output: &mut Output, summary: &Summary) -> Result<(), Failure> {
+        for done in &summary.steps {
+            output.line(&format!("{:<14} {:>9.2} s", done.step, done.seconds))?;
+        }
+        let plan = self.plan.display();
+        let table = &summary.table;
+        output.line(&match summary.state {
+            "ready" => format!("{table} is ready to be switched: ordid apply {plan} --resume"),
+            "switched" => format!(
+                "{table} has its new keys; end the move with: ordid apply {plan} --finish; or go back with: ordid apply {plan} \
+                 --rollback"
+            ),
+            "rolled_back" => format!("{table} has its old keys, and nothing is left of the move"),
+            _ => format!("the move of {table} is finished"),
+        })?;
+        if let Some(millis) = summary.switch_millis {
+            output.line(&format!("the switch held its locks for {millis:.0} ms"))?;
+        }
+        Ok(())
+    }
+}
+
+fn read(path: &PathBuf) -> Result<Plan, Failure> {
+    let shown = path.display();
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::wrong(format_args!("the plan {shown} cannot be read: {error}"))
+    })?;
+    let document: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| Failure::wrong(format_args!("{shown} is not JSON: {error}")))?;
+    match document
+        .get("ordid_plan")
+        .and_then(serde_json::Value::as_u64)
+    {
+        None => {
+            return Err(Failure::wrong(format_args!(
+                "{shown} is not a plan: it has no `ordid_plan`; make one with `ordid plan`"
+            )));
+        }
+        Some(version) if version != u64::from(model::VERSION) => {
+            return Err(Failure::wrong(format_args!(
+                "the plan {shown} has the version {version}, and this program knows {}: make it again",
+                model::VERSION
+            )));
+        }
+        Some(_) => {}
+    }
+    serde_json::from_value(document)
+        .map_err(|error| Failure::wrong(format_args!("the plan {shown} is damaged: {error}")))
+}

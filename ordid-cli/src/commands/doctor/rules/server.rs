@@ -1,0 +1,331 @@
+//! What concerns no single table: settings, prepared transactions, and what was not seen.
+
+use super::{
+    super::{
+        findings::{
+            AUTOCOMMIT_OFF, Evidence, Finding, NOT_DURABLE, NOT_EXAMINED, NOT_STRICT,
+            PREPARED_LIMIT, PREPARED_ORPHAN, READ_ONLY, READ_UNCOMMITTED, Rule, Severity,
+        },
+        mysql::XA_RECOVER,
+        postgres::PREPARED,
+    },
+    Context, grouped,
+};
+use crate::engine::Engine;
+
+/// A flush that is alive ends its prepared transactions within seconds.
+const YOUNG_SECONDS: i64 = 60;
+
+/// Returns what concerns no single table.
+pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = settings(context);
+    findings.extend(prepared(context));
+    let unseen = context.examined.unseen.iter().map(|unseen| Finding {
+        rule: &NOT_EXAMINED,
+        severity: NOT_EXAMINED.severity,
+        table: Some(unseen.table.clone()),
+        column: None,
+        message: format!("{} were not seen: {}", unseen.what, unseen.why),
+        evidence: Evidence {
+            query: unseen.query.clone(),
+            answer: Some(unseen.why.clone()),
+        },
+        cost: "nothing is said about what was not seen".to_owned(),
+        fix: match unseen.why.starts_with("it took longer") {
+            true => "-- give more time (--timeout) or read fewer rows (--sample)".to_owned(),
+            false => format!(
+                "GRANT SELECT ON {} TO CURRENT_USER;",
+                context.sql.table(&unseen.table)
+            ),
+        },
+    });
+    findings.extend(unseen);
+    findings
+}
+
+fn of_server(
+    rule: &'static Rule,
+    message: String,
+    query: String,
+    cost: &str,
+    fix: String,
+) -> Finding {
+    Finding {
+        rule,
+        severity: rule.severity,
+        table: None,
+        column: None,
+        message,
+        evidence: Evidence {
+            query,
+            answer: None,
+        },
+        cost: cost.to_owned(),
+        fix,
+    }
+}
+
+fn settings(context: &Context<'_>) -> Vec<Finding> {
+    let sql = context.sql;
+    let setting = |name: &str| {
+        context
+            .examined
+            .settings
+            .get(name)
+            .map(String::as_str)
+            .unwrap_or_default()
+    };
+    let mut findings = Vec::new();
+    let mut found = |rule, name: &str, message: &str, cost, fix: String| {
+        let query = match sql.0 {
+            Engine::Postgres => format!("SHOW {name}"),
+            _ => format!("SELECT @@GLOBAL.{name}"),
+        };
+        let message = format!("{name} is {}: {message}", setting(name));
+        findings.push(of_server(rule, message, query, cost, fix));
+    };
+    if sql.is_mysql() {
+        if setting("autocommit") == "0" {
+            let message = "a session that only reads keeps its snapshot, and locks what it writes until it commits";
+            let fix = "SET GLOBAL autocommit = 1;".to_owned();
+            found(
+                &AUTOCOMMIT_OFF,
+                "autocommit",
+                message,
+                "ordid's flushes begin and commit by themselves",
+                fix,
+            );
+        }
+        let isolation = match sql.0 {
+            Engine::Mariadb => "tx_isolation",
+            _ => "transaction_isolation",
+        };
+        if setting("transaction_isolation")
+            .replace('-', " ")
+            .eq_ignore_ascii_case("read uncommitted")
+        {
+            let query = format!("SELECT @@GLOBAL.{isolation}");
+            let message = format!(
+                "{isolation} is READ-UNCOMMITTED: a parent may be read that is never committed"
+            );
+            let fix = "SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ;".to_owned();
+            let cost = "rows that refer to it are refused, and what was read is wrong";
+            findings.push(of_server(&READ_UNCOMMITTED, message, query, cost, fix));
+        }
+        let modes = setting("sql_mode");
+        if !modes.contains("STRICT_TRANS_TABLES") && !modes.contains("STRICT_ALL_TABLES") {
+            let message = format!(
+                "sql_mode is '{modes}': a text of 36 characters in BINARY(16) is cut to 16, with a warning"
+            );
+            let query = "SELECT @@GLOBAL.sql_mode".to_owned();
+            let fix = "SET GLOBAL sql_mode = CONCAT(@@GLOBAL.sql_mode, ',STRICT_TRANS_TABLES');"
+                .to_owned();
+            findings.push(of_server(
+                &NOT_STRICT,
+                message,
+                query,
+                "keys of one time become one key",
+                fix,
+            ));
+        }
+        if !matches!(setting("innodb_flush_log_at_trx_commit"), "1" | "") {
+            let query = "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit".to_owned();
+            let message =
+                "innodb_flush_log_at_trx_commit is not 1: a COMMIT that was answered may be lost"
+                    .to_owned();
+            let fix = "SET GLOBAL innodb_flush_log_at_trx_commit = 1;".to_owned();
+            findings.push(of_server(
+                &NOT_DURABLE,
+                message,
+                query,
+                "about a second of rows when the machine fails",
+                fix,
+            ));
+        }
+        return findings;
+    }
+    // READ UNCOMMITTED is READ COMMITTED here: nothing is wrong with it.
+    if setting("default_transaction_read_only") == "on" {
+        let query =
+            "SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_read_only'"
+                .to_owned();
+        let message = "default_transaction_read_only is on: flushes are refused".to_owned();
+        let fix = "ALTER SYSTEM SET default_transaction_read_only = off; SELECT pg_reload_conf();"
+            .to_owned();
+        findings.push(of_server(
+            &READ_ONLY,
+            message,
+            query,
+            "no row is written",
+            fix,
+        ));
+    }
+    if matches!(setting("synchronous_commit"), "off") || setting("fsync") == "off" {
+        let query =
+            "SELECT name, setting FROM pg_settings WHERE name IN ('synchronous_commit', 'fsync')"
+                .to_owned();
+        let message = format!(
+            "synchronous_commit is {} and fsync is {}: a COMMIT that was answered may be lost",
+            setting("synchronous_commit"),
+            setting("fsync")
+        );
+        let fix = "ALTER SYSTEM SET synchronous_commit = on; ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();";
+        findings.push(of_server(
+            &NOT_DURABLE,
+            message,
+            query,
+            "the last rows when the machine fails",
+            fix.to_owned(),
+        ));
+    }
+    let limit = setting("max_prepared_transactions")
+        .parse::<usize>()
+        .unwrap_or(usize::MAX);
+    let used = context.examined.prepared.len();
+    if used > 0 && used * 10 >= limit * 9 {
+        let message = format!(
+            "{used} of at most {limit} prepared transactions are taken: the next flush over several databases fails"
+        );
+        let query = "SHOW max_prepared_transactions".to_owned();
+        let fix = "-- end the orphans by recover_prepared, then\nALTER SYSTEM SET max_prepared_transactions = 64; -- and restart".to_owned();
+        findings.push(of_server(
+            &PREPARED_LIMIT,
+            message,
+            query,
+            "flushes over several databases write nothing",
+            fix,
+        ));
+    }
+    findings
+}
+
+fn prepared(context: &Context<'_>) -> Option<Finding> {
+    let prepared = &context.examined.prepared;
+    let old = || {
+        prepared
+            .iter()
+            .filter(|(_, seconds)| *seconds >= YOUNG_SECONDS)
+    };
+    let (gid, seconds) = prepared.iter().max_by_key(|(_, seconds)| *seconds)?;
+    let is_old = old().count() > 0;
+    let count = grouped(prepared.len());
+    let (query, rollback, keeps) = match context.sql.0 {
+        Engine::Postgres => (
+            PREPARED,
+            "ROLLBACK PREPARED",
+            "VACUUM keeps every row version since",
+        ),
+        _ => (
+            XA_RECOVER,
+            "XA ROLLBACK",
+            "the undo log keeps every row version since",
+        ),
+    };
+    let mut finding = of_server(
+        &PREPARED_ORPHAN,
+        format!(
+            "{count} prepared transactions of flushes wait for their end, the oldest ({gid}) for {} s",
+            grouped(seconds)
+        ),
+        query.to_owned(),
+        "their rows stay locked",
+        format!(
+            "-- recover_prepared of the adapter asks the marker table what was decided, and ends them; by hand, if no \
+             marker row has committed:\n{rollback} {};",
+            context.sql.text(gid)
+        ),
+    );
+    finding.cost = format!("their rows stay locked, and {keeps}");
+    if !is_old {
+        // A flush may be about to end it.
+        finding.severity = Severity::Note;
+    }
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use ordid_core::clock::Timestamp;
+
+    use super::super::super::model::{Examined, TableName, Unseen};
+    use super::*;
+
+    fn found(engine: Engine, settings: &[(&str, &str)], prepared: &[(&str, i64)]) -> Vec<String> {
+        let name = TableName {
+            schema: None,
+            name: "t".to_owned(),
+        };
+        let examined = Examined {
+            engine,
+            version: String::new(),
+            settings: settings
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            prepared: prepared
+                .iter()
+                .map(|(gid, age)| ((*gid).to_owned(), *age))
+                .collect(),
+            tables: Vec::new(),
+            unseen: vec![Unseen {
+                table: name,
+                what: "the rows",
+                why: "permission denied".to_owned(),
+                query: String::new(),
+            }],
+        };
+        let context = Context::of(&examined, Timestamp::saturating_from_unix_millis(0));
+        findings(&context)
+            .iter()
+            .map(|finding| format!("{} {}", finding.severity.name(), finding.rule.id))
+            .collect()
+    }
+
+    #[test]
+    fn an_old_prepared_transaction_is_an_error_and_a_young_one_is_not() {
+        let gid = "ordid:test:0:0:1";
+        let limit = [("max_prepared_transactions", "10")];
+        assert_eq!(
+            found(Engine::Postgres, &limit, &[(gid, 61)]),
+            ["error prepared-orphan", "warning not-examined"]
+        );
+        assert_eq!(
+            found(Engine::Postgres, &limit, &[(gid, 5)]),
+            ["note prepared-orphan", "warning not-examined"]
+        );
+        assert_eq!(
+            found(
+                Engine::Postgres,
+                &[("max_prepared_transactions", "1")],
+                &[(gid, 5)]
+            ),
+            [
+                "warning prepared-limit",
+                "note prepared-orphan",
+                "warning not-examined"
+            ]
+        );
+    }
+
+    #[test]
+    fn settings_of_the_servers_defaults_are_not_found() {
+        let settings: BTreeMap<&str, &str> = [
+            ("autocommit", "1"),
+            ("transaction_isolation", "REPEATABLE-READ"),
+            ("sql_mode", "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"),
+            ("innodb_flush_log_at_trx_commit", "1"),
+            ("default_transaction_isolation", "read uncommitted"),
+            ("default_transaction_read_only", "off"),
+            ("synchronous_commit", "on"),
+            ("fsync", "on"),
+            ("max_prepared_transactions", "0"),
+        ]
+        .into();
+        let settings: Vec<(&str, &str)> = settings.into_iter().collect();
+        for engine in [Engine::Postgres, Engine::Mysql, Engine::Mariadb] {
+            assert_eq!(found(engine, &settings, &[]), ["warning not-examined"]);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The online move of a table to other keys: what `plan` writes and `apply` carries out.
+//!
+//! The file of an engine ([`postgres`], [`mysql`], [`sqlite`]) reads the catalog and writes all SQL of a move into the
+//! plan ([`model`]). What carries it out knows no engine's SQL: [`apply`] works through the steps, [`journal`] keeps how
+//! far it is, [`backfill`] makes the keys, [`validate`] counts what is wrong, [`switch`] holds the locks.
+
+pub(crate) mod apply;
+mod backfill;
+pub(crate) mod journal;
+pub(crate) mod model;
+mod mysql;
+mod near;
+mod postgres;
+pub(crate) mod request;
+pub(crate) mod session;
+mod subject;
+pub(crate) mod switch;
+mod target;
+mod validate;
+
+use model::{Plan, Table};
+use request::Request;
+use session::Session;
+use target::Target;
+
+use crate::{engine::Engine, failure::Failure};
+
+/// Reads the database's catalog, and writes the plan of a move.
+///
+/// # Errors
+///
+/// There is no such table, or it is one that cannot be moved, with all reasons.
+pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result<Plan, Failure> {
+    let engine = session.engine();
+    let target = Target::parse(engine, request.to)?;
+    let draft = match engine {
+        Engine::Postgres => postgres::draft(session, request, &target).await?,
+        Engine::Mysql | Engine::Mariadb => mysql::draft(session, request, &target).await?,
+        _ => return Err(Failure::wrong("not yet")),
+    };
+    draft.refusals.check(request)?;
+    let version = match engine {
+        Engine::Sqlite => "SELECT sqlite_version()",
+        Engine::Postgres => "SELECT current_setting('server_version')",
+        _ => "SELECT version()",
+    };
+    Ok(Plan {
+        ordid_plan: model::VERSION,
+        id: uuid::Uuid::new_v4().to_string(),
+        engine,
+        server: session.value(version).await?.unwrap_or_default(),
+        table: draft.table,
+        scheme: target.scheme.name.to_owned(),
+        column: target.column.name.to_owned(),
+        created: draft.created,
+        rows: draft.rows,
+        bytes: draft.bytes,
+        notes: draft.notes,
+        journal: draft.journal,
+        steps: draft.steps,
+        undo: draft.undo,
+        back: draft.back,
+        finish: draft.finish,
+        catalog: draft.catalog,
+    })
+}
+
+/// Describes the table of a plan, and those that refer to it, as they are now.
+pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
+    match plan.engine {
+        Engine::Postgres => postgres::describe(session, &plan.table).await,
+        Engine::Mysql | Engine::Mariadb => mysql::describe(session, &plan.table).await,
+        _ => Err(Failure::wrong("not yet")),
+    }
+}

@@ -1,0 +1,276 @@
+//! Carries a plan out, from wherever its journal says that it is.
+
+use std::{
+    io::{self, Write as _},
+    time::{Duration, Instant},
+};
+
+use serde::Serialize;
+
+use super::{
+    backfill::Keys,
+    journal::{Entry, Journal, Phase},
+    model::{Action, Plan, Statement, Step},
+    session::{Fault, Session},
+};
+use crate::{engine::Engine, failure::Failure, interrupt::Interrupt, progress::Progress};
+
+/// How gently a plan is carried out.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    /// How many rows a transaction changes.
+    pub(crate) chunk: u32,
+    /// How long it waits between two of them.
+    pub(crate) pause: Duration,
+    /// How far behind the slowest replica may be.
+    pub(crate) max_lag: Duration,
+    /// How long others may have to wait behind a lock that it wants.
+    pub(crate) lock_timeout: Duration,
+    /// How often it tries to get a lock.
+    pub(crate) attempts: u32,
+    /// Whether it stops before the switch.
+    pub(crate) stops_before_switch: bool,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Summary {
+    /// The table.
+    pub(crate) table: String,
+    /// `ready`, `switched`, `rolled_back` or `finished`.
+    pub(crate) state: &'static str,
+    /// The steps that this run has done.
+    pub(crate) steps: Vec<Done>,
+    /// Rows that this run has given keys or references.
+    pub(crate) rows: u64,
+    /// How often it gave up a lock and tried again.
+    pub(crate) retries: u32,
+    /// How long the switch had its locks, in milliseconds: nobody else could use the tables for so long.
+    pub(crate) switch_millis: Option<f64>,
+}
+
+/// A step that was done.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Done {
+    /// Its name.
+    pub(crate) step: String,
+    /// How long it took.
+    pub(crate) seconds: f64,
+}
+
+/// A run of `apply`.
+pub(crate) struct Run<'p> {
+    pub(crate) plan: &'p Plan,
+    pub(crate) options: Options,
+    pub(crate) session: Session,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) entry: Entry,
+    pub(crate) progress: Progress,
+    pub(crate) summary: Summary,
+}
+
+impl Run<'_> {
+    /// Works through the list of the journal's phase.
+    pub(crate) async fn carry_out(&mut self) -> Result<(), Failure> {
+        let plan = self.plan;
+        let list = match self.entry.phase {
+            Phase::Steps => &plan.steps,
+            Phase::Switched => return Ok(()),
+            Phase::Undo => &plan.undo,
+            Phase::Back => &plan.back,
+            Phase::Finish => &plan.finish,
+        };
+        while let Some(step) = list.get(self.entry.step) {
+            let is_switch = self.entry.phase == Phase::Steps && self.entry.step + 1 == list.len();
+            if is_switch && self.options.stops_before_switch {
+                self.summary.state = "ready";
+                return Ok(());
+            }
+            self.stop_if_interrupted()?;
+            let begun = Instant::now();
+            self.progress.say(&step.name);
+            let next = match is_switch {
+                true => Entry::beginning(Phase::Switched),
+                false => self.entry.next_step(),
+            };
+            self.step(step, &next).await?;
+            self.entry = next;
+            self.summary.steps.push(Done {
+                step: step.name.clone(),
+                seconds: begun.elapsed().as_secs_f64(),
+            });
+            if is_switch {
+                break;
+            }
+        }
+        if let Phase::Undo | Phase::Back | Phase::Finish = self.entry.phase {
+            Journal::of(plan).remove(&mut self.session).await?;
+        }
+        self.summary.state = match self.entry.phase {
+            Phase::Steps | Phase::Switched => "switched",
+            Phase::Undo | Phase::Back => "rolled_back",
+            Phase::Finish => "finished",
+        };
+        Ok(())
+    }
+
+    async fn step(&mut self, step: &Step, next: &Entry) -> Result<(), Failure> {
+        let plan = self.plan;
+        let journal = Journal::of(plan);
+        match &step.action {
+            Action::Transaction { statements } => {
+                let mut attempt = 0;
+                loop {
+                    match self.transaction(statements, next).await {
+                        Ok(()) => return Ok(()),
+                        Err(fault) => self.again(fault, &mut attempt).await?,
+                    }
+                }
+            }
+            Action::Switch {
+                lock,
+                statements,
+                unlock,
+            } => return self.switch(lock, statements, unlock, next).await,
+            Action::Rebuild { .. } => return self.rebuild(&step.action, next).await,
+            Action::Online { statements } => {
+                for statement in statements {
+                    self.stop_if_interrupted()?;
+                    self.online(statement).await?;
+                }
+            }
+            Action::Keys {
+                session,
+                read,
+                row,
+                write,
+            } => {
+                let keys = Keys {
+                    session,
+                    read,
+                    row,
+                    write,
+                };
+                self.keys(&keys).await?;
+            }
+            Action::References { read, write } => self.references(read, write).await?,
+            Action::Wait { list } => self.wait(list).await?,
+            Action::Check { checks } => self.validate(checks).await?,
+        }
+        let mut next = next.clone();
+        next.key.clone_from(&self.entry.key);
+        Ok(journal.enter(&mut self.session, &next).await?)
+    }
+
+    async fn transaction(&mut self, statements: &[String], next: &Entry) -> Result<(), Fault> {
+        self.session
+            .lock_timeout(Some(self.options.lock_timeout))
+            .await?;
+        self.session.begin().await?;
+        for statement in statements {
+            self.session.execute(statement).await?;
+        }
+        let write = Journal::of(self.plan).write(next);
+        self.session.execute(&write).await?;
+        self.session.execute("COMMIT").await.map(|_| ())
+    }
+
+    /// Sends a statement that commits by itself, unless an earlier run has done so.
+    pub(crate) async fn online(&mut self, statement: &Statement) -> Result<(), Failure> {
+        let mut attempt = 0;
+        loop {
+            match self.try_online(statement).await {
+                Ok(()) => return Ok(()),
+                Err(fault) => self.again(fault, &mut attempt).await?,
+            }
+        }
+    }
+
+    pub(crate) async fn try_online(&mut self, statement: &Statement) -> Result<(), Fault> {
+        if let Some(query) = &statement.unless
+            && self.session.exists(query).await?
+        {
+            return Ok(());
+        }
+        // MySQL's online DDL waits for its locks at its end, too, and others wait behind it.
+        let may_wait = statement.waits && self.plan.engine == Engine::Postgres;
+        let timeout = (!may_wait).then_some(self.options.lock_timeout);
+        self.session.lock_timeout(timeout).await?;
+        if let Some(before) = &statement.before {
+            self.session.execute(before).await?;
+        }
+        self.session.execute(&statement.sql).await.map(|_| ())
+    }
+
+    /// Rolls back, and waits before the next attempt; longer each time, up to two seconds.
+    pub(crate) async fn again(&mut self, fault: Fault, attempt: &mut u32) -> Result<(), Failure> {
+        if fault.is_lost {
+            return Err(fault.into());
+        }
+        self.session.rollback().await?;
+        *attempt += 1;
+        if !fault.is_contention {
+            return Err(fault.into());
+        }
+        if *attempt >= self.options.attempts {
+            return Err(Failure::could_not(format_args!(
+                "others held the locks in {attempt} attempts: {}; go on with --resume, when fewer long transactions run, or \
+                 with a longer --lock-timeout",
+                fault.message
+            )));
+        }
+        self.summary.retries += 1;
+        self.stop_if_interrupted()?;
+        let millis = 50 * u64::from((*attempt).min(40));
+        tokio::time::sleep(Duration::from_millis(millis)).await;
+        Ok(())
+    }
+
+    /// Waits until none of the transactions that run now is left.
+    async fn wait(&mut self, list: &str) -> Result<(), Failure> {
+        let begun: Vec<Option<String>> = self.listed(list).await?;
+        let patience = Instant::now();
+        let mut is_told = false;
+        loop {
+            let now = self.listed(list).await?;
+            let left = begun.iter().filter(|it| now.contains(it)).count();
+            if left == 0 {
+                return Ok(());
+            }
+            self.stop_if_interrupted()?;
+            if !is_told && patience.elapsed() > Duration::from_secs(5) {
+                is_told = true;
+                say(&format!(
+                    "waiting for {left} transactions that began before the keys were made"
+                ));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn listed(&mut self, list: &str) -> Result<Vec<Option<String>>, Failure> {
+        let rows = self.session.rows(list).await?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|row| row.into_iter().next())
+            .collect())
+    }
+
+    /// Ends the run, if the user wants that.
+    pub(crate) fn stop_if_interrupted(&self) -> Result<(), Failure> {
+        match self.interrupt.is_set() {
+            true => Err(Failure::could_not(format_args!(
+                "interrupted before step {} of {}; everything so far is kept: go on with --resume, or go back with --rollback",
+                self.entry.step + 1,
+                self.plan.steps.len()
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Tells the user of something that takes long.
+pub(crate) fn say(line: &str) {
+    // Where stderr is closed there is nobody to tell.
+    let _ = writeln!(io::stderr(), "ordid: {line}");
+}

@@ -1,0 +1,329 @@
+//! Keys for the rows that were there before the move, in chunks.
+//!
+//! The work list has these rows in the order of their times. The catalogue's generator makes a key for each, by a clock
+//! that shows the row's time. So keys rise with the position in the list, also of rows of one millisecond.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use ordid_core::{
+    clock::{Clock, Timestamp},
+    scheme::catalogue::{self, AnyColumn, AnyGenerator, AnyKey, Entry},
+};
+
+use super::{apply::Run, model::Plan, session::Fault};
+use crate::failure::Failure;
+
+/// A clock that shows the time of the row that is next, in microseconds since 1970.
+#[derive(Debug, Default)]
+struct RowClock(AtomicU64);
+
+impl Clock for RowClock {
+    fn now(&self) -> Timestamp {
+        self.now_with_nanos().0
+    }
+
+    fn now_with_nanos(&self) -> (Timestamp, u32) {
+        let micros = self.0.load(Ordering::Relaxed);
+        let nanos = u32::try_from(micros % 1000 * 1000).expect("it is below a million");
+        (
+            Timestamp::from_unix_millis(micros / 1000).unwrap_or(Timestamp::MIN),
+            nanos,
+        )
+    }
+}
+
+/// Makes keys of times that do not fall.
+pub(crate) struct KeyMaker {
+    scheme: &'static Entry,
+    column: AnyColumn,
+    generator: AnyGenerator,
+    clock: Arc<RowClock>,
+    last: Option<AnyKey>,
+    floor: u64,
+}
+
+impl KeyMaker {
+    /// Makes keys for a plan, above the last one that an earlier run has made, in hexadecimal.
+    pub(crate) fn new(plan: &Plan, last: &str) -> Result<Self, Failure> {
+        let cannot = |error| Failure::could_not(format_args!("no key can be made: {error}"));
+        let wrong = || {
+            Failure::wrong(format_args!(
+                "the plan wants keys of `{}` in a column `{}`, which this version of ordid does not have",
+                plan.scheme, plan.column
+            ))
+        };
+        let scheme = catalogue::find(&plan.scheme).ok_or_else(wrong)?;
+        let columns = scheme.columns();
+        let column = columns
+            .iter()
+            .find(|it| it.dialect == plan.engine.name() && it.name == plan.column)
+            .ok_or_else(wrong)?;
+        let clock = Arc::new(RowClock::default());
+        let generator = scheme
+            .generator(None, Arc::clone(&clock) as Arc<dyn Clock>)
+            .map_err(cannot)?;
+        let last = match last {
+            "" => None,
+            hex => Some(scheme.key_of(&bytes_of(hex)).map_err(|error| {
+                Failure::could_not(format_args!("the journal has a key that is none: {error}"))
+            })?),
+        };
+        Ok(Self {
+            scheme,
+            column: *column,
+            generator,
+            clock,
+            last,
+            floor: 0,
+        })
+    }
+
+    /// Makes the key of a row of this time.
+    pub(crate) fn next(&mut self, micros: i64) -> Result<AnyKey, Failure> {
+        let cannot = |error| Failure::could_not(format_args!("no key can be made: {error}"));
+        let micros = u64::try_from(micros).unwrap_or(0);
+        loop {
+            self.clock
+                .0
+                .store(micros.max(self.floor), Ordering::Relaxed);
+            let key = self.generator.generate().map_err(cannot)?;
+            match self.last {
+                // An earlier run has ended inside this millisecond, with a higher count: the next one is free.
+                Some(last) if key <= last => {
+                    let time = last.timestamp().map_or(0, |time| time.as_unix_millis());
+                    self.floor = (time + 1).max(self.floor / 1000 + 1) * 1000;
+                }
+                _ => {
+                    self.last = Some(key);
+                    return Ok(key);
+                }
+            }
+        }
+    }
+
+    /// Returns a key as SQL writes it.
+    pub(crate) fn literal(&self, key: &AnyKey) -> Result<String, Failure> {
+        self.column
+            .literal(key)
+            .map_err(|error| Failure::could_not(format_args!("{}: {error}", self.scheme.name)))
+    }
+
+    /// Returns the last key, in hexadecimal.
+    pub(crate) fn last(&self) -> String {
+        self.last.map_or_else(String::new, |key| {
+            key.as_bytes()
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect()
+        })
+    }
+}
+
+/// Returns the bytes of a text in hexadecimal.
+pub(crate) fn bytes_of(hex: &str) -> Vec<u8> {
+    hex.as_bytes()
+        .chunks(2)
+        .map(|pair| {
+            let pair = std::str::from_utf8(pair).unwrap_or("");
+            u8::from_str_radix(pair, 16).unwrap_or(0)
+        })
+        .collect()
+}
+
+/// What a step of keys sends.
+pub(crate) struct Keys<'p> {
+    pub(crate) session: &'p [String],
+    pub(crate) read: &'p str,
+    pub(crate) row: &'p str,
+    pub(crate) write: &'p [String],
+}
+
+impl Run<'_> {
+    /// Makes the keys of the rows of the work list that have none yet.
+    pub(crate) async fn keys(&mut self, step: &Keys<'_>) -> Result<(), Failure> {
+        for statement in step.session {
+            self.session.execute(statement).await?;
+        }
+        let mut maker = KeyMaker::new(self.plan, &self.entry.key)?;
+        loop {
+            self.stop_if_interrupted()?;
+            let after = self.entry.position.to_string();
+            let read = step
+                .read
+                .replace("{after}", &after)
+                .replace("{chunk}", &self.options.chunk.to_string());
+            let found = self.session.rows(&read).await?;
+            let mut rows = Vec::with_capacity(found.len());
+            let mut last = self.entry.position;
+            for row in &found {
+                let number = |at: usize| row.get(at)?.as_deref()?.parse::<i64>().ok();
+                let (Some(position), Some(micros)) = (number(0), number(1)) else {
+                    return Err(Failure::could_not(
+                        "the work list has a row without a position or a time",
+                    ));
+                };
+                let key = maker.next(micros)?;
+                rows.push(
+                    step.row
+                        .replace("{position}", &position.to_string())
+                        .replace("{key}", &maker.literal(&key)?),
+                );
+                last = position;
+            }
+            if rows.is_empty() {
+                return Ok(());
+            }
+            let (rows, last_text) = (rows.join(","), last.to_string());
+            let statements: Vec<String> = step
+                .write
+                .iter()
+                .map(|sql| {
+                    sql.replace("{after}", &after)
+                        .replace("{last}", &last_text)
+                        .replace("{rows}", &rows)
+                })
+                .collect();
+            let mut entry = self.entry.clone();
+            entry.position = last;
+            entry.key = maker.last();
+            self.chunk(&statements, entry, found.len()).await?;
+        }
+    }
+
+    /// Fills a referring column, chunk by chunk of the work list.
+    pub(crate) async fn references(&mut self, read: &str, write: &[String]) -> Result<(), Failure> {
+        loop {
+            self.stop_if_interrupted()?;
+            let after = self.entry.position.to_string();
+            let read = read
+                .replace("{after}", &after)
+                .replace("{chunk}", &self.options.chunk.to_string());
+            let Some(last) = self.session.value(&read).await? else {
+                return Ok(());
+            };
+            let statements: Vec<String> = write
+                .iter()
+                .map(|sql| sql.replace("{after}", &after).replace("{last}", &last))
+                .collect();
+            let mut entry = self.entry.clone();
+            entry.position = last.parse().unwrap_or(entry.position);
+            let rows = usize::try_from(entry.position - self.entry.position).unwrap_or(0);
+            self.chunk(&statements, entry, rows).await?;
+        }
+    }
+
+    /// Sends a chunk and its entry in one transaction, which is tried again while others hold its rows.
+    async fn chunk(
+        &mut self,
+        statements: &[String],
+        entry: super::journal::Entry,
+        rows: usize,
+    ) -> Result<(), Failure> {
+        let mut attempt = 0;
+        loop {
+            let outcome = self.try_chunk(statements, &entry).await;
+            match outcome {
+                Ok(()) => break,
+                Err(fault) => self.again(fault, &mut attempt).await?,
+            }
+        }
+        self.entry = entry;
+        self.progress.add(u64::try_from(rows).unwrap_or(0));
+        self.summary.rows += u64::try_from(rows).unwrap_or(0);
+        if !self.options.pause.is_zero() {
+            tokio::time::sleep(self.options.pause).await;
+        }
+        self.wait_for_replicas().await
+    }
+
+    async fn try_chunk(
+        &mut self,
+        statements: &[String],
+        entry: &super::journal::Entry,
+    ) -> Result<(), Fault> {
+        self.session
+            .lock_timeout(Some(self.options.lock_timeout))
+            .await?;
+        self.session.begin().await?;
+        for statement in statements {
+            self.session.execute(statement).await?;
+        }
+        let write = super::journal::Journal::of(self.plan).write(entry);
+        self.session.execute(&write).await?;
+        self.session.execute("COMMIT").await.map(|_| ())
+    }
+
+    async fn wait_for_replicas(&mut self) -> Result<(), Failure> {
+        while let Some(lag) = self.session.lag().await? {
+            if lag <= self.options.max_lag.as_secs_f64() {
+                break;
+            }
+            self.stop_if_interrupted()?;
+            self.progress.say("waiting for a replica");
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+
+    fn plan(scheme: &str) -> Plan {
+        Plan {
+            ordid_plan: 1,
+            id: String::new(),
+            engine: Engine::Postgres,
+            server: String::new(),
+            table: String::new(),
+            scheme: scheme.to_owned(),
+            column: "uuid".to_owned(),
+            created: None,
+            rows: 0,
+            bytes: 0,
+            notes: Vec::new(),
+            journal: String::new(),
+            steps: Vec::new(),
+            undo: Vec::new(),
+            back: Vec::new(),
+            finish: Vec::new(),
+            catalog: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn keys_rise_with_the_rows_also_across_kills_inside_a_millisecond() {
+        for scheme in [
+            "uuid_v7",
+            "uuid_v7_unguessable",
+            "uuid_v7_sub_millis",
+            "ulid",
+        ] {
+            let plan = plan(scheme);
+            let mut last = String::new();
+            let mut keys = Vec::new();
+            for run in 0..40 {
+                let mut maker = KeyMaker::new(&plan, &last).expect("the scheme has a generator");
+                for row in 0..20 {
+                    // Two milliseconds in all, and every time several times.
+                    let micros = 1_700_000_000_000_000 + (run * 20 + row) / 2 * 5;
+                    keys.push(maker.next(micros).expect("there is a key"));
+                }
+                last = maker.last();
+            }
+            assert!(keys.is_sorted_by(|a, b| a < b), "{scheme}");
+            let time = |key: &AnyKey| key.timestamp().map(Timestamp::as_unix_millis);
+            assert_eq!(time(&keys[0]), Some(1_700_000_000_000), "{scheme}");
+            let drift = time(&keys[799]).map(|time| time - 1_700_000_000_001);
+            assert!(drift.is_some_and(|drift| drift < 45), "{scheme}: {drift:?}");
+        }
+    }
+}

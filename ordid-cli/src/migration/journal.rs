@@ -1,0 +1,214 @@
+//! The journal: a table with one row, in the database that is moved, which says how far a plan has been carried out.
+//!
+//! A chunk of rows and its entry are one transaction, and so is a step where the engine's DDL can be undone. So a
+//! process that is killed leaves either both or neither.
+
+use super::{
+    model::Plan,
+    session::{Fault, Session},
+};
+use crate::{engine::Engine, failure::Failure};
+
+/// Which of the plan's lists is being carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The steps to the new keys.
+    Steps,
+    /// They are done: the table has its new keys, and there is a way back.
+    Switched,
+    /// The way back before the switch.
+    Undo,
+    /// The way back after the switch.
+    Back,
+    /// The end.
+    Finish,
+}
+
+impl Phase {
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::Steps, "steps"),
+        (Self::Switched, "switched"),
+        (Self::Undo, "undo"),
+        (Self::Back, "back"),
+        (Self::Finish, "finish"),
+    ];
+
+    /// Returns its name in the journal.
+    pub(crate) fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(phase, _)| *phase == self);
+        found.map_or("", |(_, name)| name)
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(_, known)| *known == name);
+        found.map(|(phase, _)| *phase)
+    }
+}
+
+/// What the journal says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The list.
+    pub(crate) phase: Phase,
+    /// How many of its steps are done.
+    pub(crate) step: usize,
+    /// The last position of the work list that the present step has done.
+    pub(crate) position: i64,
+    /// The last key that was given out, in hexadecimal.
+    pub(crate) key: String,
+}
+
+impl Entry {
+    /// The beginning of a list.
+    pub(crate) fn beginning(phase: Phase) -> Self {
+        Self {
+            phase,
+            step: 0,
+            position: 0,
+            key: String::new(),
+        }
+    }
+
+    /// The beginning of the next step.
+    pub(crate) fn next_step(&self) -> Self {
+        Self {
+            step: self.step + 1,
+            position: 0,
+            ..self.clone()
+        }
+    }
+}
+
+/// The journal of a plan.
+pub(crate) struct Journal<'p> {
+    plan: &'p Plan,
+}
+
+impl<'p> Journal<'p> {
+    pub(crate) fn of(plan: &'p Plan) -> Self {
+        Self { plan }
+    }
+
+    /// Returns the query that finds the journal's table.
+    fn exists(&self) -> String {
+        exists(self.plan.engine, &self.plan.journal)
+    }
+
+    /// Reads what it says; `None` if the plan has not begun.
+    ///
+    /// # Errors
+    ///
+    /// The database refuses, or another plan has begun to move the table.
+    pub(crate) async fn read(&self, session: &mut Session) -> Result<Option<Entry>, Failure> {
+        if !session.exists(&self.exists()).await? {
+            return Ok(None);
+        }
+        let query = format!(
+            "SELECT plan, phase, step, place, last_key FROM {}",
+            self.plan.journal
+        );
+        let rows = session.rows(&query).await?;
+        let Some([Some(plan), Some(phase), Some(step), Some(place), Some(key)]) =
+            rows.first().map(Vec::as_slice)
+        else {
+            return Ok(None);
+        };
+        if *plan != self.plan.id {
+            return Err(Failure::wrong(format_args!(
+                "{} is being moved by another plan, {plan}: apply that one to the end, or roll it back",
+                self.plan.table
+            )));
+        }
+        let (Some(phase), Ok(step), Ok(position)) = (Phase::of(phase), step.parse(), place.parse())
+        else {
+            return Err(Failure::could_not(format_args!(
+                "the journal {} says what this version does not know: phase {phase}, step {step}, place {place}",
+                self.plan.journal
+            )));
+        };
+        Ok(Some(Entry {
+            phase,
+            step,
+            position,
+            key: key.clone(),
+        }))
+    }
+
+    /// Creates it, with its first entry.
+    pub(crate) async fn create(&self, session: &mut Session, entry: &Entry) -> Result<(), Fault> {
+        let (text, big) = match self.plan.engine {
+            Engine::Postgres => ("text", "bigint"),
+            _ => ("varchar(64)", "bigint"),
+        };
+        let create = format!(
+            "CREATE TABLE IF NOT EXISTS {} (plan {text} NOT NULL PRIMARY KEY, phase {text} NOT NULL, step int NOT NULL, \
+             place {big} NOT NULL, last_key {text} NOT NULL)",
+            self.plan.journal
+        );
+        session.execute(&create).await?;
+        let insert = format!(
+            "INSERT INTO {} (plan, phase, step, place, last_key) SELECT '{}', '{}', {}, {}, '{}' {} WHERE NOT EXISTS \
+             (SELECT 1 FROM {} AS it)",
+            self.plan.journal,
+            self.plan.id,
+            entry.phase.name(),
+            entry.step,
+            entry.position,
+            entry.key,
+            match self.plan.engine {
+                Engine::Mysql | Engine::Mariadb => "FROM dual",
+                _ => "",
+            },
+            self.plan.journal
+        );
+        session.execute(&insert).await.map(|_| ())
+    }
+
+    /// Returns the statement that makes an entry.
+    pub(crate) fn write(&self, entry: &Entry) -> String {
+        format!(
+            "UPDATE {} SET phase = '{}', step = {}, place = {}, last_key = '{}'",
+            self.plan.journal,
+            entry.phase.name(),
+            entry.step,
+            entry.position,
+            entry.key
+        )
+    }
+
+    /// Makes an entry.
+    pub(crate) async fn enter(&self, session: &mut Session, entry: &Entry) -> Result<(), Fault> {
+        session.execute(&self.write(entry)).await.map(|_| ())
+    }
+
+    /// Removes it.
+    pub(crate) async fn remove(&self, session: &mut Session) -> Result<(), Fault> {
+        let remove = format!("DROP TABLE IF EXISTS {}", self.plan.journal);
+        session.execute(&remove).await.map(|_| ())
+    }
+}
+
+/// Returns the query that finds a table, whose name is quoted.
+pub(crate) fn exists(engine: Engine, table: &str) -> String {
+    match engine {
+        Engine::Postgres => format!(
+            "SELECT 1 WHERE to_regclass('{}') IS NOT NULL",
+            table.replace('\'', "''")
+        ),
+        Engine::Sqlite => format!(
+            "SELECT 1 FROM sqlite_schema WHERE name = '{}'",
+            table
+                .trim_matches('"')
+                .replace("\"\"", "\"")
+                .replace('\'', "''")
+        ),
+        _ => {
+            let (schema, name) = table.split_once("`.`").unwrap_or(("", table));
+            format!(
+                "SELECT 1 FROM information_schema.tables WHERE table_schema = '{}' AND table_name = '{}'",
+                schema.trim_matches('`').replace('\'', "''"),
+                name.trim_matches('`').replace('\'', "''")
+            )
+        }
+    }
+}

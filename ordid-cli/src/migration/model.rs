@@ -1,0 +1,359 @@
+//! The plan of a move: data that a person can read, and that `apply` carries out step by step.
+//!
+//! The file of an engine writes every statement of a move into the plan. Nothing is decided later: what `plan` shows is
+//! what `apply` sends. A plan has four lists of steps. `apply` works through one of them, and the journal keeps how
+//! far it is.
+//!
+//! ```text
+//!   steps (the last is the switch) ──> switched ──> finish
+//!     └─ undo                             └─ back
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+
+/// The version of plan files that this program writes and reads.
+pub(crate) const VERSION: u32 = 1;
+
+/// A move of a table to other keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Plan {
+    /// The version of the file's form: [`VERSION`].
+    pub(crate) ordid_plan: u32,
+    /// A random number that only this plan has.
+    pub(crate) id: String,
+    /// The engine.
+    pub(crate) engine: Engine,
+    /// The server's version when the plan was made.
+    pub(crate) server: String,
+    /// The table, behind its schema.
+    pub(crate) table: String,
+    /// The scheme of the new keys.
+    pub(crate) scheme: String,
+    /// The column that stores them, as ordid names it.
+    pub(crate) column: String,
+    /// The column that has the rows' creation times, if there is one.
+    pub(crate) created: Option<String>,
+    /// The estimated rows of the table.
+    pub(crate) rows: i64,
+    /// The bytes of the table, without its indexes.
+    pub(crate) bytes: i64,
+    /// What a reader should know.
+    pub(crate) notes: Vec<String>,
+    /// The journal's table, quoted.
+    pub(crate) journal: String,
+    /// The steps to the new keys. The last one switches.
+    pub(crate) steps: Vec<Step>,
+    /// The way back before the switch.
+    pub(crate) undo: Vec<Step>,
+    /// The way back after the switch.
+    pub(crate) back: Vec<Step>,
+    /// The end, after which there is no way back.
+    pub(crate) finish: Vec<Step>,
+    /// The tables as they were found. A table that differs is not moved by this plan.
+    pub(crate) catalog: Vec<Table>,
+}
+
+/// A table as the catalog describes it: each piece of its definition as a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Table {
+    /// Its name, behind its schema.
+    pub(crate) name: String,
+    /// Columns, keys, foreign keys, indexes and triggers, in a fixed order.
+    pub(crate) definition: Vec<String>,
+}
+
+/// A step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Step {
+    /// A short name.
+    pub(crate) name: String,
+    /// What it does, in a sentence.
+    pub(crate) what: String,
+    /// What it locks, and for how long.
+    pub(crate) locks: String,
+    /// About how long it takes.
+    pub(crate) seconds: f64,
+    /// How it is carried out.
+    #[serde(flatten)]
+    pub(crate) action: Action,
+}
+
+/// How a step is carried out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub(crate) enum Action {
+    /// Sends statements in one transaction, with the journal's entry.
+    Transaction {
+        /// The statements.
+        statements: Vec<String>,
+    },
+    /// Sends statements, each of which commits by itself.
+    Online {
+        /// The statements.
+        statements: Vec<Statement>,
+    },
+    /// Makes keys for the rows of the work list, in chunks. Each chunk is a transaction, with the journal's entry.
+    Keys {
+        /// Creates what a session needs.
+        session: Vec<String>,
+        /// Reads positions and microseconds; `{after}` and `{chunk}` are replaced.
+        read: String,
+        /// A row of the statement that takes the keys: `{position}` and `{key}`.
+        row: String,
+        /// Writes a chunk; `{rows}`, `{after}` and `{last}` are replaced.
+        write: Vec<String>,
+    },
+    /// Fills a referring column, in chunks of the work list.
+    References {
+        /// Returns the last position of a chunk; `{after}` and `{chunk}` are replaced.
+        read: String,
+        /// Writes a chunk; `{after}` and `{last}` are replaced.
+        write: Vec<String>,
+    },
+    /// Waits until no transaction of those that the query lists is left.
+    Wait {
+        /// Lists the transactions that run.
+        list: String,
+    },
+    /// Asks for counts of what is wrong, each of which has to be 0.
+    Check {
+        /// What is asked.
+        checks: Vec<Check>,
+    },
+    /// Locks tables, sends statements, and lets go: within the lock timeout, or not at all.
+    Switch {
+        /// Locks each table.
+        lock: Vec<String>,
+        /// What is sent while they are locked.
+        statements: Vec<Statement>,
+        /// Lets the tables go; empty where COMMIT does that.
+        unlock: Vec<String>,
+    },
+    /// Rebuilds the tables in one transaction, which nobody else writes beside.
+    Rebuild {
+        /// What is sent before the transaction.
+        before: Vec<String>,
+        /// Fills the map of keys, as [`Action::Keys`] does.
+        read: String,
+        /// A row of the map: `{position}` and `{key}`.
+        row: String,
+        /// Writes rows into the map: `{rows}`.
+        write: String,
+        /// What creates the map, before it is filled.
+        map: Vec<String>,
+        /// What is sent when the map is filled.
+        statements: Vec<String>,
+        /// What has to be 0 before the COMMIT.
+        checks: Vec<Check>,
+        /// What is sent after the transaction.
+        after: Vec<String>,
+    },
+}
+
+/// A statement that commits by itself, or whose lock is another's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Statement {
+    /// The statement.
+    pub(crate) sql: String,
+    /// Returns a row if the statement has been carried out already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unless: Option<String>,
+    /// Removes what an attempt that was cut off has left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<String>,
+    /// Whether it may wait for its locks, since nobody waits behind it.
+    #[serde(default)]
+    pub(crate) waits: bool,
+}
+
+impl Statement {
+    /// A statement that can be sent twice.
+    pub(crate) fn new(sql: impl Into<String>) -> Self {
+        Self {
+            sql: sql.into(),
+            unless: None,
+            before: None,
+            waits: false,
+        }
+    }
+
+    /// Skips it if the query returns a row.
+    pub(crate) fn unless(mut self, query: impl Into<String>) -> Self {
+        self.unless = Some(query.into());
+        self
+    }
+
+    /// Sends another statement first.
+    pub(crate) fn after(mut self, sql: impl Into<String>) -> Self {
+        self.before = Some(sql.into());
+        self
+    }
+
+    /// Lets it wait for its locks.
+    pub(crate) fn waiting(mut self) -> Self {
+        self.waits = true;
+        self
+    }
+}
+
+/// A count that has to be 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Check {
+    /// What is counted: `rows of orders without a new key`.
+    pub(crate) what: String,
+    /// The query.
+    pub(crate) sql: String,
+}
+
+impl Check {
+    pub(crate) fn new(what: impl Into<String>, sql: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            sql: sql.into(),
+        }
+    }
+}
+
+impl Action {
+    /// Returns every statement, for people who read a plan.
+    pub(crate) fn sql(&self) -> Vec<&str> {
+        match self {
+            Self::Transaction { statements } => strs(statements),
+            Self::Online { statements } => statements.iter().map(|it| it.sql.as_str()).collect(),
+            Self::Keys {
+                session,
+                read,
+                write,
+                ..
+            } => {
+                let mut all = strs(session);
+                all.push(read);
+                all.extend(strs(write));
+                all
+            }
+            Self::References { read, write } => {
+                let mut all = vec![read.as_str()];
+                all.extend(strs(write));
+                all
+            }
+            Self::Wait { list } => vec![list],
+            Self::Check { checks } => checks.iter().map(|it| it.sql.as_str()).collect(),
+            Self::Switch {
+                lock,
+                statements,
+                unlock,
+            } => {
+                let mut all = strs(lock);
+                all.extend(statements.iter().map(|it| it.sql.as_str()));
+                all.extend(strs(unlock));
+                all
+            }
+            Self::Rebuild {
+                before,
+                read,
+                write,
+                map,
+                statements,
+                checks,
+                after,
+                ..
+            } => {
+                let mut all = strs(before);
+                all.extend(strs(map));
+                if !read.is_empty() {
+                    all.extend([read.as_str(), write.as_str()]);
+                }
+                all.extend(strs(statements));
+                all.extend(checks.iter().map(|it| it.sql.as_str()));
+                all.extend(strs(after));
+                all
+            }
+        }
+    }
+}
+
+fn strs(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
+}
+
+/// Names the first piece in which the tables differ from those of the plan; `None` if they are the same.
+pub(crate) fn difference(planned: &[Table], found: &[Table]) -> Option<String> {
+    for table in planned {
+        let Some(now) = found.iter().find(|it| it.name == table.name) else {
+            return Some(format!(
+                "{} no longer refers to the table, or is gone",
+                table.name
+            ));
+        };
+        let gone = table
+            .definition
+            .iter()
+            .find(|it| !now.definition.contains(it));
+        let new = now
+            .definition
+            .iter()
+            .find(|it| !table.definition.contains(it));
+        match (gone, new) {
+            (Some(gone), Some(new)) => {
+                return Some(format!("{} had `{gone}`, and now has `{new}`", table.name));
+            }
+            (Some(gone), None) => {
+                return Some(format!("{} had `{gone}`, which is gone", table.name));
+            }
+            (None, Some(new)) => return Some(format!("{} now has `{new}`", table.name)),
+            (None, None) => {}
+        }
+    }
+    let new = found
+        .iter()
+        .find(|it| !planned.iter().any(|table| table.name == it.name))?;
+    Some(format!("{} now refers to the table", new.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(name: &str, definition: &[&str]) -> Table {
+        Table {
+            name: name.to_owned(),
+            definition: definition.iter().map(|it| (*it).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_difference_is_named() {
+        let planned = [table("orders", &["column id bigint", "column note text"])];
+        assert_eq!(difference(&planned, &planned), None);
+        let added = [table(
+            "orders",
+            &["column id bigint", "column note text", "column extra text"],
+        )];
+        assert_eq!(
+            difference(&planned, &added).as_deref(),
+            Some("orders now has `column extra text`")
+        );
+        let removed = [table("orders", &["column id bigint"])];
+        assert_eq!(
+            difference(&planned, &removed).as_deref(),
+            Some("orders had `column note text`, which is gone")
+        );
+        let changed = [table("orders", &["column id integer", "column note text"])];
+        assert_eq!(
+            difference(&planned, &changed).as_deref(),
+            Some("orders had `column id bigint`, and now has `column id integer`")
+        );
+        let another = [planned[0].clone(), table("lines", &[])];
+        assert_eq!(
+            difference(&planned, &another).as_deref(),
+            Some("lines now refers to the table")
+        );
+        assert!(difference(&another, &planned).is_some_and(|it| it.starts_with("lines no longer")));
+    }
+}

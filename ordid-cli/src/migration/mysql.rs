@@ -1,0 +1,637 @@
+//! MySQL and MariaDB: their catalog.
+//!
+//! [`writer`] has the SQL of a move, and why it is in that order.
+
+mod writer;
+
+use ordid_core::storage::{Dialect as _, dialect::MySql};
+
+use super::{
+    model::Table,
+    near,
+    request::{Draft, Refusals, Request},
+    session::Session,
+    subject::{Column, ForeignKey, Index, Moved, creation_time, literal, named},
+    target::Target,
+};
+use crate::{engine::Engine, failure::Failure};
+
+/// What the catalog says of the table.
+struct Found {
+    schema: String,
+    name: String,
+    rows: i64,
+    bytes: i64,
+    columns: Vec<FoundColumn>,
+    key: FoundColumn,
+    tables: Vec<Moved>,
+    /// The columns of each table that are set by an UPDATE of another column, in the order of the tables.
+    touched: Vec<Vec<String>>,
+}
+
+#[derive(Debug, Clone)]
+struct FoundColumn {
+    name: String,
+    sql_type: String,
+    default: Option<String>,
+    extra: String,
+    /// Digits of a second's fraction; `None` if it is not a time.
+    precision: Option<u32>,
+}
+
+impl FoundColumn {
+    fn is_auto_increment(&self) -> bool {
+        self.extra.contains("auto_increment")
+    }
+}
+
+fn text(row: &[Option<String>], at: usize) -> String {
+    row.get(at).cloned().flatten().unwrap_or_default()
+}
+
+fn quote(name: &str) -> String {
+    MySql::quote(name)
+}
+
+/// Reads the catalog and writes the steps.
+pub(crate) async fn draft(
+    session: &mut Session,
+    request: &Request<'_>,
+    target: &Target,
+) -> Result<Draft, Failure> {
+    let mut refusals = Refusals::default();
+    let mut notes = Vec::new();
+    let found = read(session, request, target, &mut refusals, &mut notes).await?;
+    let created = created(request, &found, &mut refusals)?;
+    if created.is_none() {
+        notes.push(
+            "no column says when a row was made: keys follow the order of the old key, and have made-up times, one row a \
+             millisecond, that end when the move begins (name the column by --created)"
+                .to_owned(),
+        );
+    }
+    notes.push(
+        "this server does not tell how far its replicas are behind: watch them, and slow apply down by --chunk and --pause"
+            .to_owned(),
+    );
+    let writer = writer::Writer {
+        found: &found,
+        target,
+        created: created.as_ref(),
+        journal: MySql::quote_table(Some(&found.schema), &named("ordid_move_", &found.name, "")),
+    };
+    Ok(Draft {
+        table: format!("{}.{}", found.schema, found.name),
+        rows: found.rows,
+        bytes: found.bytes,
+        steps: writer.steps(),
+        undo: writer.undo(),
+        back: writer.back(),
+        finish: writer.finish(),
+        journal: writer.journal,
+        catalog: catalog(session, &found.tables).await?,
+        created: created.map(|it| it.name),
+        notes,
+        refusals,
+    })
+}
+
+/// Returns the condition of `information_schema` for a table.
+fn of(schema: &str, name: &str) -> String {
+    format!(
+        "table_schema = {} AND table_name = {}",
+        literal(schema),
+        literal(name)
+    )
+}
+
+async fn read(
+    session: &mut Session,
+    request: &Request<'_>,
+    target: &Target,
+    refusals: &mut Refusals,
+    notes: &mut Vec<String>,
+) -> Result<Found, Failure> {
+    let (schema, name) = match request.table.split_once('.') {
+        Some((schema, name)) => (literal(schema), name),
+        None => ("database()".to_owned(), request.table),
+    };
+    let query = format!(
+        "SELECT table_schema, table_name, engine, coalesce(table_rows, 0), coalesce(data_length, 0), table_type FROM \
+         information_schema.tables WHERE table_schema = {schema} AND table_name = {}",
+        literal(name)
+    );
+    let rows = session.rows(&query).await?;
+    let Some(row) = rows.first() else {
+        let names = session
+            .rows(
+                "SELECT CASE WHEN table_schema = database() THEN table_name ELSE concat(table_schema, '.', table_name) END \
+                 FROM information_schema.tables WHERE table_schema NOT IN ('mysql', 'information_schema', \
+                 'performance_schema', 'sys') ORDER BY 1",
+            )
+            .await?;
+        let names: Vec<String> = names.iter().map(|row| text(row, 0)).collect();
+        return Err(request.unknown_table(near::suggestion(
+            request.table,
+            names.iter().map(String::as_str),
+        )));
+    };
+    let (schema, name) = (text(row, 0), text(row, 1));
+    let title = format!("{schema}.{name}");
+    if text(row, 5) != "BASE TABLE" || text(row, 2) != "InnoDB" {
+        return Err(request.refuse(&format!("{title} is not a table of InnoDB")));
+    }
+    let number = |at| text(row, at).parse::<i64>().unwrap_or(0);
+    let (rows, bytes) = (number(3), number(4));
+    let columns = columns(session, &schema, &name).await?;
+    let keys = primary_columns(session, &schema, &name).await?;
+    let [key_name] = &keys[..] else {
+        return Err(request.refuse(&match keys.len() {
+            0 => format!("{title} has no primary key"),
+            count => format!(
+                "the primary key of {title} has {count} columns: only a key of one column can be moved"
+            ),
+        }));
+    };
+    let key = columns
+        .iter()
+        .find(|it| it.name == *key_name)
+        .cloned()
+        .ok_or_else(|| Failure::could_not("the catalog has a primary key without its column"))?;
+    let makes_old_keys = writer::is_uuid(&key.sql_type);
+    if !key.is_auto_increment() && key.default.is_none() && !makes_old_keys {
+        refusals.add(format!(
+            "{title}.{key_name} is not AUTO_INCREMENT: after the switch nobody would make the old keys that a way back needs"
+        ));
+    }
+    already(session, request, &schema, &name, &key, target, refusals).await?;
+    let mut found = Found {
+        tables: tables(session, &schema, &name, &key, refusals).await?,
+        schema,
+        name,
+        rows,
+        bytes,
+        columns,
+        key,
+        touched: Vec::new(),
+    };
+    unseen(session, &found, refusals, notes).await?;
+    dependents(session, &mut found, refusals, notes).await?;
+    Ok(found)
+}
+
+async fn columns(
+    session: &mut Session,
+    schema: &str,
+    name: &str,
+) -> Result<Vec<FoundColumn>, Failure> {
+    let query = format!(
+        "SELECT column_name, column_type, column_default, lower(extra), datetime_precision, data_type FROM \
+         information_schema.columns WHERE {} ORDER BY ordinal_position",
+        of(schema, name)
+    );
+    let rows = session.rows(&query).await?;
+    let column = |row: &Vec<Option<String>>| FoundColumn {
+        name: text(row, 0),
+        sql_type: text(row, 1),
+        // MariaDB writes the word.
+        default: row.get(2).cloned().flatten().filter(|it| it != "NULL"),
+        extra: text(row, 3),
+        precision: matches!(text(row, 5).as_str(), "datetime" | "timestamp" | "date")
+            .then(|| text(row, 4).parse().unwrap_or(0)),
+    };
+    Ok(rows.iter().map(column).collect())
+}
+
+async fn primary_columns(
+    session: &mut Session,
+    schema: &str,
+    name: &str,
+) -> Result<Vec<String>, Failure> {
+    let query = format!(
+        "SELECT column_name FROM information_schema.statistics WHERE {} AND index_name = 'PRIMARY' ORDER BY seq_in_index",
+        of(schema, name)
+    );
+    let rows = session.rows(&query).await?;
+    Ok(rows.iter().map(|row| text(row, 0)).collect())
+}
+
+async fn already(
+    session: &mut Session,
+    request: &Request<'_>,
+    schema: &str,
+    name: &str,
+    key: &FoundColumn,
+    target: &Target,
+    refusals: &mut Refusals,
+) -> Result<(), Failure> {
+    let journal = MySql::quote_table(Some(schema), &named("ordid_move_", name, ""));
+    if session
+        .exists(&super::journal::exists(Engine::Mysql, &journal))
+        .await?
+    {
+        return Err(request.refuse(&format!(
+            "{schema}.{name} is being moved already: its journal is {journal}; apply that plan to the end, or roll it back"
+        )));
+    }
+    let hex = match key.sql_type.as_str() {
+        "binary(16)" => format!("HEX({})", quote(&key.name)),
+        "uuid" | "char(36)" => format!("REPLACE({}, '-', '')", quote(&key.name)),
+        _ => return Ok(()),
+    };
+    let query = format!(
+        "SELECT LOWER({hex}) FROM {} LIMIT 200",
+        MySql::quote_table(Some(schema), name)
+    );
+    let sample: Vec<String> = session
+        .rows(&query)
+        .await?
+        .iter()
+        .map(|row| text(row, 0))
+        .collect();
+    if target.are_keys(&sample) {
+        refusals.add(format!(
+            "{schema}.{name} already has keys of `{}`",
+            target.scheme.name
+        ));
+    }
+    Ok(())
+}
+
+/// Reads the foreign keys that refer to the table, by table.
+async fn tables(
+    session: &mut Session,
+    schema: &str,
+    name: &str,
+    key: &FoundColumn,
+    refusals: &mut Refusals,
+) -> Result<Vec<Moved>, Failure> {
+    let own = Column {
+        name: key.name.clone(),
+        sql_type: key.sql_type.clone(),
+        not_null: true,
+        reference: None,
+    };
+    let mut tables = vec![Moved {
+        schema: schema.to_owned(),
+        name: name.to_owned(),
+        columns: vec![own],
+        indexes: Vec::new(),
+    }];
+    // MySQL 9.6 and later: error 6575, "cascade exceeds max tables limit".
+    let native = session
+        .rows("SHOW VARIABLES LIKE 'innodb_native_foreign_keys'")
+        .await?;
+    let cascades_in_storage = native.first().is_none_or(|row| text(row, 1) == "ON");
+    let acts = |rule: &str| matches!(rule, "CASCADE" | "SET NULL");
+    let query = format!(
+        "SELECT k.table_schema, k.table_name, k.constraint_name, k.column_name, c.column_type, c.is_nullable, r.delete_rule, \
+         r.update_rule, (SELECT count(*) FROM information_schema.key_column_usage o WHERE o.constraint_schema = \
+         k.constraint_schema AND o.constraint_name = k.constraint_name AND o.table_name = k.table_name) \
+         FROM information_schema.key_column_usage k \
+         JOIN information_schema.referential_constraints r ON r.constraint_schema = k.constraint_schema AND \
+         r.constraint_name = k.constraint_name AND r.table_name = k.table_name \
+         JOIN information_schema.columns c ON c.table_schema = k.table_schema AND c.table_name = k.table_name AND \
+         c.column_name = k.column_name \
+         WHERE k.referenced_table_schema = {} AND k.referenced_table_name = {} AND k.referenced_column_name = {} \
+         ORDER BY 1, 2, 3",
+        literal(schema),
+        literal(name),
+        literal(&key.name)
+    );
+    for row in session.rows(&query).await? {
+        let (child_schema, child, constraint) = (text(&row, 0), text(&row, 1), text(&row, 2));
+        let title = format!("{child_schema}.{child}");
+        if text(&row, 8) != "1" {
+            refusals.add(format!(
+                "the foreign key {constraint} of {title} has several columns, one of which refers to the key"
+            ));
+            continue;
+        }
+        let (on_delete, on_update) = (text(&row, 6), text(&row, 7));
+        if on_delete == "SET DEFAULT" || on_update == "SET DEFAULT" {
+            refusals.add(format!(
+                "the foreign key {constraint} of {title} sets a default, which is an old key"
+            ));
+        }
+        let is_own = child_schema == schema && child == name;
+        if is_own && !cascades_in_storage && (acts(&on_delete) || acts(&on_update)) {
+            refusals.add(format!(
+                "the foreign key {constraint} of {title} refers to the table itself, and this server (innodb_native_foreign_keys = OFF) \
+                 does not delete rows of a table with two such keys, which it has during the move"
+            ));
+        }
+        let actions = format!("ON DELETE {on_delete} ON UPDATE {on_update}");
+        let column = Column {
+            name: text(&row, 3),
+            sql_type: text(&row, 4),
+            not_null: text(&row, 5) == "NO",
+            reference: Some(ForeignKey {
+                name: constraint,
+                definition: actions.clone(),
+                actions,
+            }),
+        };
+        let known = tables
+            .iter_mut()
+            .find(|it| it.schema == child_schema && it.name == child);
+        match known {
+            Some(table) if table.columns.iter().any(|it| it.name == column.name) => {
+                refusals.add(format!(
+                    "{title}.{} has two foreign keys to the table",
+                    column.name
+                ));
+            }
+            Some(table) => table.columns.push(column),
+            None => tables.push(Moved {
+                schema: child_schema,
+                name: child,
+                columns: vec![column],
+                indexes: Vec::new(),
+            }),
+        }
+    }
+    Ok(tables)
+}
+
+/// Counts the foreign keys that InnoDB has: those of tables without a privilege are not in the standard views.
+async fn unseen(
+    session: &mut Session,
+    found: &Found,
+    refusals: &mut Refusals,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let view = match session.engine() {
+        Engine::Mariadb => "INNODB_SYS_FOREIGN",
+        _ => "INNODB_FOREIGN",
+    };
+    let query = format!(
+        "SELECT count(*) FROM information_schema.{view} WHERE ref_name = {}",
+        literal(&format!("{}/{}", found.schema, found.name))
+    );
+    let visible = format!(
+        "SELECT count(DISTINCT constraint_schema, table_name, constraint_name) FROM information_schema.key_column_usage WHERE \
+         referenced_table_schema = {} AND referenced_table_name = {}",
+        literal(&found.schema),
+        literal(&found.name)
+    );
+    let visible = session.number(&visible).await?;
+    match session.number(&query).await {
+        Ok(all) if all > visible => refusals.add(format!(
+            "{} foreign keys that refer to the table are of tables which this user may not see",
+            all - visible
+        )),
+        Ok(_) => {}
+        Err(fault) if fault.is_lost => return Err(fault.into()),
+        Err(_) => notes.push(
+            "foreign keys of tables that this user may not see were not looked for, as that needs the privilege PROCESS"
+                .to_owned(),
+        ),
+    }
+    Ok(())
+}
+
+async fn dependents(
+    session: &mut Session,
+    found: &mut Found,
+    refusals: &mut Refusals,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let tables = std::mem::take(&mut found.tables);
+    for mut table in tables {
+        let title = table.title();
+        let condition = of(&table.schema, &table.name);
+        let partitions = format!(
+            "SELECT 1 FROM information_schema.partitions WHERE {condition} AND partition_name IS NOT NULL LIMIT 1"
+        );
+        if session.exists(&partitions).await? {
+            refusals.add(format!(
+                "{title} is partitioned: its key has the partition's column in it, and foreign keys are not possible"
+            ));
+        }
+        let special = format!(
+            "SELECT 1 FROM information_schema.statistics WHERE {condition} AND index_type IN ('FULLTEXT', 'SPATIAL') LIMIT 1"
+        );
+        if session.exists(&special).await? {
+            refusals.add(format!(
+                "{title} has a FULLTEXT or SPATIAL index: the server cannot rebuild it while others write; drop the index until the \
+                 move is done"
+            ));
+        }
+        let triggers = format!(
+            "SELECT group_concat(trigger_name) FROM information_schema.triggers WHERE event_object_schema = {} AND \
+             event_object_table = {} AND event_manipulation = 'UPDATE'",
+            literal(&table.schema),
+            literal(&table.name)
+        );
+        if let Some(names) = session.value(&triggers).await? {
+            notes.push(format!(
+                "{title} has triggers ({names}), which also run for the rows that apply changes"
+            ));
+        }
+        let views = format!(
+            "SELECT group_concat(concat(table_schema, '.', table_name)) FROM information_schema.views WHERE view_definition LIKE {}",
+            literal(&format!("%`{}`.`{}`%", table.schema, table.name))
+        );
+        if let Some(names) = session.value(&views).await? {
+            notes.push(format!(
+                "views read {title} ({names}): they read columns by name, and show the new keys after the switch"
+            ));
+        }
+        for column in &table.columns {
+            let mentions = literal(&format!("%`{}`%", column.name));
+            let generated = format!(
+                "SELECT group_concat(column_name) FROM information_schema.columns WHERE {condition} AND generation_expression LIKE \
+                 {mentions}"
+            );
+            if let Some(names) = session.value(&generated).await? {
+                refusals.add(format!(
+                    "{title} has generated columns ({names}) that depend on {}",
+                    column.name
+                ));
+            }
+            let checks = format!(
+                "SELECT group_concat(c.constraint_name) FROM information_schema.check_constraints c JOIN \
+                 information_schema.table_constraints t ON t.constraint_schema = c.constraint_schema AND t.constraint_name = \
+                 c.constraint_name WHERE t.table_schema = {} AND t.table_name = {} AND c.check_clause LIKE {mentions}",
+                literal(&table.schema),
+                literal(&table.name)
+            );
+            if let Some(names) = session.value(&checks).await? {
+                refusals.add(format!(
+                    "{title} has checks ({names}) that depend on {}: drop them until the move is done",
+                    column.name
+                ));
+            }
+            let inwards = format!(
+                "SELECT group_concat(concat(table_schema, '.', table_name)) FROM information_schema.key_column_usage WHERE \
+                 referenced_table_schema = {} AND referenced_table_name = {} AND referenced_column_name = {}",
+                literal(&table.schema),
+                literal(&table.name),
+                literal(&column.name)
+            );
+            if column.reference.is_some()
+                && let Some(names) = session.value(&inwards).await?
+            {
+                refusals.add(format!(
+                    "{names} refers to {title}.{}, which is moved itself",
+                    column.name
+                ));
+            }
+            let outwards = format!(
+                "SELECT count(*) FROM information_schema.key_column_usage WHERE {condition} AND column_name = {} AND \
+                 referenced_table_name IS NOT NULL",
+                literal(&column.name)
+            );
+            if session.number(&outwards).await? != i64::from(column.reference.is_some()) {
+                refusals.add(format!(
+                    "{title}.{} also has a foreign key to another table, or is part of one",
+                    column.name
+                ));
+            }
+        }
+        table.indexes = indexes(session, &table, refusals).await?;
+        let touched = format!(
+            "SELECT column_name FROM information_schema.columns WHERE {condition} AND extra LIKE '%on update%'"
+        );
+        let touched = session.rows(&touched).await?;
+        found
+            .touched
+            .push(touched.iter().map(|row| text(row, 0)).collect());
+        found.tables.push(table);
+    }
+    Ok(())
+}
+
+/// Reads the indexes that have a moved column. Their definitions are the lists of columns.
+async fn indexes(
+    session: &mut Session,
+    table: &Moved,
+    refusals: &mut Refusals,
+) -> Result<Vec<Index>, Failure> {
+    let query = format!(
+        "SELECT index_name, non_unique, column_name, sub_part, collation FROM information_schema.statistics WHERE {} ORDER BY \
+         index_name <> 'PRIMARY', index_name, seq_in_index",
+        of(&table.schema, &table.name)
+    );
+    let mut all: Vec<(Index, bool)> = Vec::new();
+    for row in session.rows(&query).await? {
+        let (name, column) = (text(&row, 0), text(&row, 2));
+        let is_moved = table.columns.iter().any(|it| it.name == column);
+        let mut part = quote(&column);
+        if let Some(length) = row.get(3).cloned().flatten() {
+            part = format!("{part}({length})");
+            if is_moved {
+                refusals.add(format!(
+                    "the index {name} of {} has a prefix of {column}: drop it until the move is done",
+                    table.title()
+                ));
+            }
+        }
+        if text(&row, 4) == "D" {
+            part.push_str(" DESC");
+        }
+        match all.last_mut() {
+            Some((index, has_moved)) if index.name == name => {
+                index.definition = format!("{}, {part}", index.definition);
+                *has_moved |= is_moved;
+            }
+            _ => all.push((
+                Index {
+                    is_primary: name == "PRIMARY",
+                    is_unique: text(&row, 1) == "0",
+                    is_constraint: false,
+                    definition: part,
+                    name,
+                },
+                is_moved,
+            )),
+        }
+    }
+    Ok(all
+        .into_iter()
+        .filter_map(|(index, has_moved)| has_moved.then_some(index))
+        .collect())
+}
+
+/// Finds the column that says when a row was made.
+fn created(
+    request: &Request<'_>,
+    found: &Found,
+    refusals: &mut Refusals,
+) -> Result<Option<FoundColumn>, Failure> {
+    let times = found.columns.iter().filter(|it| it.precision.is_some());
+    let Some(name) = request.created else {
+        let name = creation_time(times.clone().map(|it| it.name.as_str()));
+        return Ok(name.and_then(|name| times.clone().find(|it| it.name == name).cloned()));
+    };
+    let Some(column) = found.columns.iter().find(|it| it.name == name) else {
+        let names = found.columns.iter().map(|it| it.name.as_str());
+        return Err(Failure::wrong(format_args!(
+            "{}.{} has no column {name}{}",
+            found.schema,
+            found.name,
+            near::suggestion(name, names)
+        )));
+    };
+    if column.precision.is_none() {
+        refusals.add(format!(
+            "the column {name} is of type {}, which is not a time",
+            column.sql_type
+        ));
+    }
+    Ok(Some(column.clone()))
+}
+
+/// Describes the tables, to see later whether they have changed.
+pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<Table>, Failure> {
+    let (schema, name) = table.split_once('.').unwrap_or(("", table));
+    let query = format!(
+        "SELECT DISTINCT table_schema, table_name FROM information_schema.key_column_usage WHERE referenced_table_schema = {0} \
+         AND referenced_table_name = {1} AND NOT (table_schema = {0} AND table_name = {1}) ORDER BY 1, 2",
+        literal(schema),
+        literal(name)
+    );
+    let moved = |schema: String, name: String| Moved {
+        schema,
+        name,
+        columns: Vec::new(),
+        indexes: Vec::new(),
+    };
+    let mut tables = vec![moved(schema.to_owned(), name.to_owned())];
+    for row in session.rows(&query).await? {
+        tables.push(moved(text(&row, 0), text(&row, 1)));
+    }
+    catalog(session, &tables).await
+}
+
+async fn catalog(session: &mut Session, tables: &[Moved]) -> Result<Vec<Table>, Failure> {
+    let mut all = Vec::new();
+    for table in tables {
+        let show = format!(
+            "SHOW CREATE TABLE {}",
+            MySql::quote_table(Some(&table.schema), &table.name)
+        );
+        let rows = session.rows(&show).await?;
+        let create = rows.first().map_or_else(String::new, |row| text(row, 1));
+        let mut definition: Vec<String> = create
+            .lines()
+            .skip(1)
+            .filter(|line| !line.starts_with(") ENGINE"))
+            .map(|line| line.trim().trim_end_matches(',').to_owned())
+            .collect();
+        let triggers = format!(
+            "SELECT concat('trigger ', trigger_name, ' ', action_timing, ' ', event_manipulation, ' ', action_statement) FROM \
+             information_schema.triggers WHERE event_object_schema = {} AND event_object_table = {} ORDER BY 1",
+            literal(&table.schema),
+            literal(&table.name)
+        );
+        let triggers = session.rows(&triggers).await?;
+        definition.extend(triggers.iter().map(|row| text(row, 0)));
+        all.push(Table {
+            name: table.title(),
+            definition,
+        });
+    }
+    Ok(all)
+}

@@ -1,0 +1,254 @@
+//! One connection to a server: it sends SQL and reads texts.
+
+use std::time::Duration;
+
+use sqlx::{
+    AssertSqlSafe, Executor as _, MySqlConnection, PgConnection, Row as _, SqliteConnection,
+};
+
+use crate::{
+    database::{Access, Database},
+    engine::Engine,
+    failure::Failure,
+};
+
+/// A row, as texts.
+pub(crate) type Cells = Vec<Option<String>>;
+
+/// A connection that is one session of the server.
+pub(crate) enum Session {
+    /// To PostgreSQL.
+    Postgres(PgConnection),
+    /// To MySQL or MariaDB.
+    MySql(MySqlConnection, Engine),
+    /// To a file of SQLite.
+    Sqlite(SqliteConnection),
+}
+
+/// An error of the server.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// What it says.
+    pub(crate) message: String,
+    /// Whether the statement may succeed another time, as others held its locks.
+    pub(crate) is_contention: bool,
+    /// Whether the connection is gone.
+    pub(crate) is_lost: bool,
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        let code = error
+            .as_database_error()
+            .and_then(|error| error.code())
+            .unwrap_or_default()
+            .into_owned();
+        let number = match error.as_database_error() {
+            Some(error) => error
+                .try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>()
+                .map_or(0, sqlx::mysql::MySqlDatabaseError::number),
+            None => 0,
+        };
+        Self {
+            // PostgreSQL: a lock timeout, a deadlock, a serialization failure. MySQL and MariaDB: a lock timeout, a
+            // deadlock, MariaDB's "no wait", a definition that has changed. SQLite: busy.
+            is_contention: matches!(code.as_str(), "55P03" | "40P01" | "40001" | "5")
+                || matches!(number, 1205 | 1213 | 1412 | 1020),
+            is_lost: error.as_database_error().is_none(),
+            message: match error.as_database_error() {
+                Some(error) => error.message().to_owned(),
+                None => error.to_string(),
+            },
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault.is_lost {
+            true => Self::could_not(format_args!(
+                "the connection to the database is lost: {}",
+                fault.message
+            )),
+            false => Self::could_not(format_args!("the database refused: {}", fault.message)),
+        }
+    }
+}
+
+impl Session {
+    /// Connects.
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::connect`].
+    pub(crate) async fn connect(url: &str, access: Access) -> Result<Self, Failure> {
+        Ok(match Database::connect(url, access).await? {
+            Database::Postgres(pool) => Self::Postgres(pool.acquire().await?.detach()),
+            Database::MySql(pool, engine) => Self::MySql(pool.acquire().await?.detach(), engine),
+            Database::Sqlite(pool) => Self::Sqlite(pool.acquire().await?.detach()),
+        })
+    }
+
+    /// Returns the engine.
+    pub(crate) fn engine(&self) -> Engine {
+        match self {
+            Self::Postgres(_) => Engine::Postgres,
+            Self::MySql(_, engine) => *engine,
+            Self::Sqlite(_) => Engine::Sqlite,
+        }
+    }
+
+    /// Sends a statement.
+    pub(crate) async fn execute(&mut self, sql: &str) -> Result<u64, Fault> {
+        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        Ok(match self {
+            Self::Postgres(connection) => connection.execute(sql).await?.rows_affected(),
+            Self::MySql(connection, _) => connection.execute(sql).await?.rows_affected(),
+            Self::Sqlite(connection) => connection.execute(sql).await?.rows_affected(),
+        })
+    }
+
+    /// Reads the rows of a query, each value as the server writes it.
+    pub(crate) async fn rows(&mut self, sql: &str) -> Result<Vec<Cells>, Fault> {
+        macro_rules! cells {
+            ($connection:ident, $sql:ident) => {{
+                let rows = $connection.fetch_all($sql).await?;
+                let mut cells = Vec::with_capacity(rows.len());
+                for row in rows {
+                    let row: Result<Cells, sqlx::Error> = (0..row.len())
+                        .map(|column| row.try_get_unchecked::<Option<String>, _>(column))
+                        .collect();
+                    cells.push(row?);
+                }
+                cells
+            }};
+        }
+        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        Ok(match self {
+            Self::Postgres(connection) => cells!(connection, sql),
+            Self::MySql(connection, _) => cells!(connection, sql),
+            Self::Sqlite(connection) => cells!(connection, sql),
+        })
+    }
+
+    /// Reads one value of one row, if there is a row.
+    pub(crate) async fn value(&mut self, sql: &str) -> Result<Option<String>, Fault> {
+        let rows = self.rows(sql).await?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next().flatten()))
+    }
+
+    /// Reads one number.
+    pub(crate) async fn number(&mut self, sql: &str) -> Result<i64, Fault> {
+        let value = self.value(sql).await?;
+        // A number that is missing is a sum over no rows.
+        Ok(value.and_then(|text| text.parse().ok()).unwrap_or(0))
+    }
+
+    /// Whether a query returns a row.
+    pub(crate) async fn exists(&mut self, sql: &str) -> Result<bool, Fault> {
+        Ok(!self.rows(sql).await?.is_empty())
+    }
+
+    /// Prepares a session that changes tables while others use them.
+    pub(crate) async fn prepare(&mut self) -> Result<(), Fault> {
+        let settings: &[&str] = match self {
+            Self::Postgres(_) => &[
+                "SET application_name = 'ordid apply'",
+                "SET statement_timeout = 0",
+                "SET idle_in_transaction_session_timeout = 0",
+                "SET default_transaction_isolation = 'read committed'",
+            ],
+            Self::MySql(..) => &[
+                // Reading rows to copy them locks none of them.
+                "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+                "SET SESSION time_zone = '+00:00'",
+                // Foreign keys between columns that triggers keep in step are added without reading their rows.
+                "SET SESSION foreign_key_checks = 0",
+            ],
+            Self::Sqlite(_) => &[],
+        };
+        for setting in settings {
+            self.execute(setting).await?;
+        }
+        // A killed client is noticed while its statement runs; PostgreSQL 13 cannot.
+        if let Self::Postgres(_) = self {
+            let notice = "SET client_connection_check_interval = '1s'";
+            if let Err(fault) = self.execute(notice).await
+                && fault.is_lost
+            {
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    /// Limits how long a statement waits for locks; `None` lets it wait.
+    pub(crate) async fn lock_timeout(&mut self, timeout: Option<Duration>) -> Result<(), Fault> {
+        match self {
+            Self::Postgres(_) => {
+                let millis = timeout.map_or(0, |timeout| timeout.as_millis().max(1));
+                self.execute(&format!("SET lock_timeout = {millis}"))
+                    .await?;
+            }
+            Self::MySql(..) => {
+                // Whole seconds: rounded up, as 0 is refused by MySQL.
+                let seconds =
+                    timeout.map_or(86_400, |timeout| timeout.as_millis().div_ceil(1000).max(1));
+                self.execute(&format!(
+                    "SET SESSION lock_wait_timeout = {seconds}, SESSION innodb_lock_wait_timeout = {}",
+                    seconds.min(50)
+                ))
+                .await?;
+            }
+            Self::Sqlite(_) => {
+                let millis = timeout.map_or(60_000, |timeout| timeout.as_millis());
+                self.execute(&format!("PRAGMA busy_timeout = {millis}"))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the lock that one `apply` of a plan holds; whether it is free.
+    pub(crate) async fn claim(&mut self, name: &str) -> Result<bool, Fault> {
+        let sql = match self {
+            Self::Postgres(_) => format!("SELECT 1 WHERE pg_try_advisory_lock(hashtext('{name}'))"),
+            Self::MySql(..) => format!("SELECT 1 FROM dual WHERE GET_LOCK('{name}', 0) = 1"),
+            Self::Sqlite(_) => return Ok(true),
+        };
+        self.exists(&sql).await
+    }
+
+    /// Begins a transaction.
+    pub(crate) async fn begin(&mut self) -> Result<(), Fault> {
+        let begin = match self {
+            Self::Sqlite(_) => "BEGIN IMMEDIATE",
+            _ => "BEGIN",
+        };
+        self.execute(begin).await.map(|_| ())
+    }
+
+    /// Ends a transaction without its changes, if there is one.
+    pub(crate) async fn rollback(&mut self) -> Result<(), Fault> {
+        let ended = self.execute("ROLLBACK").await;
+        match (ended, self.engine()) {
+            // SQLite complains if there is none.
+            (Err(fault), Engine::Sqlite) if !fault.is_lost => Ok(()),
+            (ended, _) => ended.map(|_| ()),
+        }
+    }
+
+    /// Returns the seconds that the slowest replica is behind; `None` where the server does not tell.
+    pub(crate) async fn lag(&mut self) -> Result<Option<f64>, Fault> {
+        let Self::Postgres(_) = self else {
+            return Ok(None);
+        };
+        let lag = self
+            .value("SELECT max(extract(epoch FROM replay_lag))::float8 FROM pg_stat_replication")
+            .await?;
+        Ok(lag.and_then(|lag| lag.parse().ok()))
+    }
+}

@@ -1,0 +1,182 @@
+//! The tables of a move, as the files of the engines share them.
+
+/// The longest name that every engine takes: PostgreSQL's.
+const LONGEST: usize = 63;
+
+/// A table whose columns are moved: the first one is the table of the plan, the others refer to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Moved {
+    /// Its schema.
+    pub(crate) schema: String,
+    /// Its name.
+    pub(crate) name: String,
+    /// The columns that are moved: the key first, where it is the table itself.
+    pub(crate) columns: Vec<Column>,
+    /// The indexes that have one of these columns.
+    pub(crate) indexes: Vec<Index>,
+}
+
+/// A column that is moved.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its type, with what belongs to it.
+    pub(crate) sql_type: String,
+    /// Whether it is `NOT NULL`.
+    pub(crate) not_null: bool,
+    /// Its foreign key; the key itself has none here.
+    pub(crate) reference: Option<ForeignKey>,
+}
+
+/// A foreign key that refers to the table.
+#[derive(Debug, Clone)]
+pub(crate) struct ForeignKey {
+    /// Its name.
+    pub(crate) name: String,
+    /// What follows the columns: `ON DELETE CASCADE`.
+    pub(crate) actions: String,
+    /// Its definition.
+    pub(crate) definition: String,
+}
+
+/// An index.
+#[derive(Debug, Clone)]
+pub(crate) struct Index {
+    /// Its name.
+    pub(crate) name: String,
+    /// Whether it is the primary key.
+    pub(crate) is_primary: bool,
+    /// Whether it is unique.
+    pub(crate) is_unique: bool,
+    /// Whether it is a constraint.
+    pub(crate) is_constraint: bool,
+    /// What creates it, in the engine's form.
+    pub(crate) definition: String,
+}
+
+impl Moved {
+    /// Returns the name behind the schema, for people.
+    pub(crate) fn title(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+
+    /// Returns the columns that refer to the table.
+    pub(crate) fn references(&self) -> impl Iterator<Item = (&Column, &ForeignKey)> {
+        self.columns
+            .iter()
+            .filter_map(|column| column.reference.as_ref().map(|it| (column, it)))
+    }
+}
+
+impl Column {
+    /// Returns the name of the new column before the switch.
+    pub(crate) fn new_name(&self) -> String {
+        named("ordid_new_", &self.name, "")
+    }
+
+    /// Returns the name of the old column after the switch.
+    pub(crate) fn old_name(&self) -> String {
+        named("ordid_old_", &self.name, "")
+    }
+}
+
+/// Returns a name that is not too long, of a prefix, a name and a suffix.
+pub(crate) fn named(prefix: &str, name: &str, suffix: &str) -> String {
+    let room = LONGEST - prefix.len() - suffix.len();
+    let mut end = name.len().min(room);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{prefix}{}{suffix}", &name[..end])
+}
+
+/// Returns a text as SQL writes it.
+pub(crate) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Replaces an identifier, quoted or not, outside of texts and longer names.
+pub(crate) fn replace_identifier(sql: &str, name: &str, quoted: &str, new: &str) -> String {
+    let mut result = String::with_capacity(sql.len() + 16);
+    let mut rest = sql;
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    while let Some(first) = rest.chars().next() {
+        if let Some(behind) = rest.strip_prefix(quoted) {
+            result.push_str(new);
+            rest = behind;
+        } else if is_part(first) {
+            let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+            let word = &rest[..end];
+            result.push_str(if word == name { new } else { word });
+            rest = &rest[end..];
+        } else if first == '\'' || first == '"' {
+            let end = rest[1..].find(first).map_or(rest.len(), |end| end + 2);
+            result.push_str(&rest[..end]);
+            rest = &rest[end..];
+        } else {
+            result.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    result
+}
+
+/// Returns the column that says when a row was made: one of the usual names, of a type of times.
+pub(crate) fn creation_time<'a>(
+    columns: impl IntoIterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
+    const NAMES: [&str; 12] = [
+        "created_at",
+        "created",
+        "createdat",
+        "created_on",
+        "creation_time",
+        "create_time",
+        "created_time",
+        "creation_date",
+        "date_created",
+        "inserted_at",
+        "inserted",
+        "insert_time",
+    ];
+    NAMES.iter().find_map(|name| {
+        columns
+            .clone()
+            .into_iter()
+            .find(|column| column.eq_ignore_ascii_case(name))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identifier_is_replaced_where_it_is_one() {
+        let replace = |sql| replace_identifier(sql, "id", "\"id\"", "\"new\"");
+        assert_eq!(
+            replace("CREATE INDEX i ON public.t USING btree (id, idle, \"id\" DESC)"),
+            "CREATE INDEX i ON public.t USING btree (\"new\", idle, \"new\" DESC)"
+        );
+        assert_eq!(replace("(a) WHERE (b = 'id')"), "(a) WHERE (b = 'id')");
+        assert_eq!(replace("(\"my id\", id)"), "(\"my id\", \"new\")");
+    }
+
+    #[test]
+    fn long_names_are_cut_between_characters() {
+        let long = "ä".repeat(60);
+        let name = named("ordid_new_", &long, "_i");
+        assert!(name.len() <= 63 && name.ends_with("ä_i"), "{name}");
+        assert_eq!(named("ordid_new_", "id", ""), "ordid_new_id");
+    }
+
+    #[test]
+    fn the_creation_time_is_found_by_its_usual_names() {
+        assert_eq!(
+            creation_time(["id", "Created_At", "created"]),
+            Some("Created_At")
+        );
+        assert_eq!(creation_time(["id", "updated_at"]), None);
+    }
+}
