@@ -30,11 +30,28 @@ pub fn soak() -> bool {
     std::env::var_os("ORDID_TEST_SOAK").is_some_and(|value| value == "1")
 }
 
-/// The long documents, whose examples must compile.
+/// README.md and the chapters of the guide, whose examples must compile and run. A test of `tests/lists.rs` compares
+/// this list with `docs/src`. The chapters that need the libraries of object-relational mappers are in `tests/orms`.
 #[cfg(doctest)]
 pub mod _documentation {
     #[doc = include_str!("../../README.md")]
     pub mod readme {}
-    #[doc = include_str!("../../COOKBOOK.md")]
-    pub mod cookbook {}
+    #[doc = include_str!("../../docs/src/beyond-one-machine.md")]
+    pub mod beyond_one_machine {}
+    #[doc = include_str!("../../docs/src/entities.md")]
+    pub mod entities {}
+    #[doc = include_str!("../../docs/src/migrate.md")]
+    pub mod migrate {}
+    #[doc = include_str!("../../docs/src/pages.md")]
+    pub mod pages {}
+    #[doc = include_str!("../../docs/src/public-ids.md")]
+    pub mod public_ids {}
+    #[doc = include_str!("../../docs/src/retries.md")]
+    pub mod retries {}
+    #[doc = include_str!("../../docs/src/start/sql-by-hand.md")]
+    pub mod start_sql_by_hand {}
+    #[doc = include_str!("../../docs/src/testing.md")]
+    pub mod testing {}
+    #[doc = include_str!("../../docs/src/unit-of-work.md")]
+    pub mod unit_of_work {}
 }

@@ -1,5 +1,5 @@
 //! The lists that are made of the catalogue, because they cannot call its macro: what the derive knows
-//! of schemes, and the README's table. `cargo xtask lists` writes them, and a test compares them.
+//! of schemes, and the guide's table. `cargo xtask lists` writes them, and a test compares them.
 
 use std::{fs, io, path::PathBuf};
 

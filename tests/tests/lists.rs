@@ -1,5 +1,7 @@
 //! The lists that are made of the catalogue of schemes or of the list of columns are what they say.
 
+use std::{fs, path::Path};
+
 use ordid_core::{
     key::{Key192, ObjectId, PushId, RawKey},
     storage::{column, dialect},
@@ -26,14 +28,221 @@ fn lists_that_are_written_from_the_catalogue_say_what_it_says() {
 }
 
 #[test]
-fn the_readme_names_every_scheme() {
-    let readme = include_str!("../../README.md");
-    let missing = missing(readme);
+fn the_guide_names_every_scheme() {
+    let chapter = include_str!("../../docs/src/choose-a-key.md");
+    let missing = missing(chapter);
     assert!(
         missing.is_empty(),
-        "the table \"Pick your key\" of README.md does not have {missing:?}: \
-         `cargo run -p catalogue -- --markdown` prints it"
+        "the table of docs/src/choose-a-key.md does not have {missing:?}: run `cargo xtask lists`"
     );
+}
+
+/// Returns the chapters of the guide, each with its path below `docs/src`.
+fn chapters() -> Vec<(String, String)> {
+    fn below(folder: &Path, name: &str, found: &mut Vec<(String, String)>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = format!("{name}{}", path.file_name().unwrap().to_str().unwrap());
+            if path.is_dir() {
+                below(&path, &format!("{name}/"), found);
+            } else if name.ends_with(".md") {
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src");
+    below(&folder, "", &mut found);
+    found
+}
+
+/// Returns what is written behind the marks that begin a block of code.
+fn languages(text: &str) -> Vec<&str> {
+    let marks = text
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("```"));
+    marks.step_by(2).collect()
+}
+
+#[test]
+fn every_rust_snippet_of_the_guide_is_a_doctest() {
+    let lists = [
+        include_str!("../src/lib.rs"),
+        include_str!("../orms/src/lib.rs"),
+    ];
+    let mut snippets = 0;
+    for (name, text) in chapters() {
+        for language in languages(&text) {
+            let is_rust = match language {
+                "rust" | "rust,no_run" => true,
+                // `tests/tests/toasty.rs` compares it with the code that it runs.
+                "rs" if name == "start/toasty.md" => false,
+                "console" | "sql" | "text" => false,
+                other => panic!("{name}: a block of {other:?}: is it run?"),
+            };
+            let written = format!("docs/src/{name}\")]");
+            assert!(
+                !is_rust || lists.iter().any(|list| list.contains(&written)),
+                "{name} has Rust: add it to `_documentation` in tests/src/lib.rs or tests/orms/src/lib.rs"
+            );
+            snippets += usize::from(is_rust);
+        }
+    }
+    assert!(snippets > 40, "{snippets}");
+}
+
+#[test]
+fn the_sessions_of_the_readme_are_those_of_the_command() {
+    // A test of `ordid-cli` runs the sessions of its README.
+    let (readme, command) = (
+        include_str!("../../README.md"),
+        include_str!("../../ordid-cli/README.md"),
+    );
+    let mut sessions = 0;
+    for block in readme.split("```console\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        for session in block.split("$ ordid ").skip(1) {
+            assert!(command.contains(&format!("$ ordid {session}")), "{session}");
+            sessions += 1;
+        }
+    }
+    assert!(sessions >= 2, "{sessions}");
+}
+
+/// Returns the code between two marks.
+fn between<'a>(code: &'a str, begin: &str, end: &str) -> &'a str {
+    let (_, code) = code.split_once(begin).expect(begin);
+    code.split_once(end).expect(end).0
+}
+
+/// Returns the texts in a piece of code, with `..` for each value.
+fn texts(code: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    let code: Vec<_> = code
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect();
+    for (at, text) in code.join("\n").split('"').enumerate() {
+        if at % 2 == 0 {
+            continue;
+        }
+        let lines: Vec<_> = text.split("\\\n").map(str::trim_start).collect();
+        let mut written = String::new();
+        for (at, part) in lines.concat().split(['{', '}']).enumerate() {
+            written += if at % 2 == 0 { part } else { ".." };
+        }
+        texts.push(written);
+    }
+    texts
+}
+
+/// The texts and functions are read from the source, so that a new error has to be in the index.
+#[test]
+fn the_index_of_errors_has_every_error() {
+    let index = include_str!("../../docs/src/errors.md").replace('`', "");
+    let flush = include_str!("../../ordid-sql/src/flush_error.rs");
+    let core = include_str!("../../ordid-core/src/error.rs");
+    let coordination = include_str!("../../ordid-core/src/coordination.rs");
+    let mut expected = Vec::new();
+
+    for source in [flush, core] {
+        let functions = source.split("pub fn ").skip(1);
+        let functions =
+            functions.filter_map(|it| it.split_once("(&self) -> ").map(|(name, _)| name));
+        expected.extend(functions.map(|name| format!("{name} ")));
+    }
+    let of_flush = between(
+        include_str!("../../ordid-sql/src/flush_error/text.rs"),
+        "fmt::Display for Kind<D> {",
+        "\n}\n",
+    );
+    let of_core = between(core, "impl fmt::Display for Error {", "\n}\n");
+    let of_leases = between(
+        coordination,
+        "impl fmt::Display for CoordinationFailure {",
+        "\n}\n",
+    );
+    let failures = between(coordination, "pub enum CoordinationFailure {", "\n}\n");
+    for text in [of_flush, of_core, of_leases].into_iter().flat_map(texts) {
+        // A text is known by its beginning, and what is only put together of values has none.
+        let begin: String = text.chars().take(40).collect();
+        if begin.chars().filter(char::is_ascii_alphabetic).count() > 5 {
+            expected.push(begin.replace('`', ""));
+        }
+    }
+    let failures = failures
+        .lines()
+        .filter_map(|line| line.trim().strip_suffix(','));
+    expected.extend(failures.map(str::to_owned));
+
+    let internal = ["failure ", "refuses_a_row "];
+    let missing: Vec<_> = expected
+        .iter()
+        .filter(|text| !internal.contains(&text.as_str()))
+        .filter(|text| !index.contains(text.trim_end()))
+        .collect();
+    assert!(expected.len() > 60, "{expected:?}");
+    assert!(
+        missing.is_empty(),
+        "docs/src/errors.md does not have {missing:#?}"
+    );
+}
+
+/// The lines that end the questions of the chapter "Choose a key".
+#[allow(dead_code)]
+mod decisions {
+    use ordid::{KeyType, scheme::UuidMask, uuid::Uuid};
+
+    static MASK: UuidMask = UuidMask::new(17, 4);
+
+    macro_rules! lines {
+        ($($name:ident: $raw:ident [$($option:tt)*];)+) => {
+            pub(super) const COMPILED: &[&str] = &[$(stringify!($($option)*)),+];
+            $(
+                #[derive(KeyType)]
+                #[ordid($($option)*)]
+                struct $name($raw);
+            )+
+        };
+    }
+
+    lines! {
+        AnyVersion: Uuid [accept = any_version, sqlx];
+        Serial: i64 [scheme = snowflake, sqlx];
+        SqlServer: Uuid [scheme = uuid_v8_sql_server, tiberius];
+        Permuted: Uuid [scheme = uuid_v7, tiberius(sql_server = unique_identifier_permuted)];
+        Bytes: Uuid [scheme = uuid_v7, tiberius(sql_server = binary16)];
+        Spread: Uuid [scheme = uuid_v7_spread(buckets = 16), sqlx];
+        SpreadNumber: i64 [scheme = snowflake_spread(buckets = 16), sqlx];
+        Number: i64 [
+            scheme = snowflake(epoch = "2026-01-01", years = 20, ids_per_second = 1_000), json = number, sqlx
+        ];
+        Counted: i64 [scheme = sequence, sqlx];
+        Masked: Uuid [mask = MASK, sqlx];
+        Unguessable: Uuid [scheme = uuid_v7_unguessable, sqlx];
+        Random: Uuid [scheme = uuid_v4, sqlx(postgres = unordered(uuid))];
+        Named: Uuid [scheme = uuid_v8_sha256, sqlx(postgres = unordered(uuid))];
+        Default: Uuid [sqlx];
+    }
+}
+
+#[test]
+fn every_line_that_the_questions_end_in_compiles() {
+    let chapter = include_str!("../../docs/src/choose-a-key.md");
+    let questions = between(chapter, "## Six questions", "## Generators");
+    let plain = |text: &str| text.split_whitespace().collect::<String>();
+    let compiled: Vec<_> = decisions::COMPILED.iter().map(|it| plain(it)).collect();
+    let written: Vec<_> = questions
+        .split("`#[ordid(")
+        .skip(1)
+        .map(|it| plain(it.split(")]`").next().unwrap()))
+        .collect();
+    for line in &written {
+        assert!(compiled.contains(line), "{line} is not compiled");
+    }
+    for line in &compiled {
+        assert!(written.contains(line), "{line} is not in the chapter");
+    }
 }
 
 /// What the table of engines beyond one machine says is what their profiles say.

@@ -1,4 +1,4 @@
-//! Checks the links of the last table of COOKBOOK.md, and has those of its tests that are in no other file.
+//! Checks the links of the table of thirty things in the guide, and has those of its tests that are in no other file.
 
 use std::{collections::HashSet, fs, path::Path, time::Duration};
 
@@ -44,12 +44,15 @@ fn anchors(document: &str) -> HashSet<String> {
         .collect()
 }
 
-/// Returns what is wrong with a link of COOKBOOK.md.
-fn mistake(root: &Path, shown: &str, target: &str) -> Option<String> {
+/// The chapter that has the table.
+const CHAPTER: &str = "faq.md";
+
+/// Returns what is wrong with a link of the chapter, which is in this folder.
+fn mistake(folder: &Path, shown: &str, target: &str) -> Option<String> {
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
     let path = match file {
-        "" => root.join("COOKBOOK.md"),
-        file => root.join(file),
+        "" => folder.join(CHAPTER),
+        file => folder.join(file),
     };
     if !path.exists() {
         return Some(format!("{target}: there is no such file"));
@@ -76,11 +79,12 @@ fn mistake(root: &Path, shown: &str, target: &str) -> Option<String> {
 
 #[test]
 fn the_table_has_thirty_rows_and_links_that_lead_somewhere() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let cookbook = fs::read_to_string(root.join("COOKBOOK.md")).unwrap();
-    let (_, table) = cookbook
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src");
+    let chapter = fs::read_to_string(folder.join(CHAPTER)).unwrap();
+    let (_, table) = chapter
         .split_once("\n## Thirty things that users try\n")
         .unwrap();
+    let (table, _) = table.split_once("\n## ").unwrap_or((table, ""));
     let rows: Vec<&str> = table
         .lines()
         .filter(|line| line.starts_with("| "))
@@ -89,17 +93,17 @@ fn the_table_has_thirty_rows_and_links_that_lead_somewhere() {
     for row in &rows[1..] {
         assert!(!links(row).is_empty(), "{row}");
         for (shown, target) in links(row) {
-            assert_eq!(mistake(root, shown, target), None, "{row}");
+            assert_eq!(mistake(&folder, shown, target), None, "{row}");
         }
     }
     // The check finds links that lead nowhere.
     for (shown, target) in [
-        ("`links`", "tests/tests/thirty_one.rs"),
-        ("`no_such_test`", "tests/tests/thirty.rs"),
-        ("Pages", "#pages-by-number"),
-        ("tests", "tests/ui"),
+        ("`links`", "../../tests/tests/thirty_one.rs"),
+        ("`no_such_test`", "../../tests/tests/thirty.rs"),
+        ("Pages", "pages.md#pages-by-number"),
+        ("tests", "../../tests/ui"),
     ] {
-        assert!(mistake(root, shown, target).is_some(), "{target}");
+        assert!(mistake(&folder, shown, target).is_some(), "{target}");
     }
 }
 
@@ -110,7 +114,7 @@ struct Order {
     total: i64,
 }
 
-/// Reads a page with the SQL of COOKBOOK.md.
+/// Reads a page with the SQL of the guide.
 async fn page(
     pool: &SqlitePool,
     page: Page<OrderId>,

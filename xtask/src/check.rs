@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
+use crate::docs;
 use crate::packages;
 use crate::published;
 use crate::run::{self, Result};
@@ -15,7 +16,7 @@ pub(crate) const BENCH: &str = "bench/Cargo.toml";
 const NO_STD: &str = "tests/no-std/Cargo.toml";
 /// And the adapter that ordid does not know.
 const THIRD_PARTY: &str = "tests/third-party/Cargo.toml";
-/// And the code that COOKBOOK.md shows for Toasty.
+/// And the code that the guide shows for Toasty.
 const TOASTY: &str = "tests/toasty/Cargo.toml";
 /// The packages of `tests/features` are a workspace, too. They lack a feature, so they do not compile.
 const FEATURES: &str = "tests/features/Cargo.toml";
@@ -61,8 +62,10 @@ pub(crate) fn check() -> Result<ExitCode> {
         "warnings",
     ];
     step("lints", &mut run::cargo(&lints))?;
-    let docs = ["doc", "--workspace", "--no-deps", "--locked"];
-    step("docs", run::cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
+    let api = ["doc", "--workspace", "--no-deps", "--locked"];
+    step("docs", run::cargo(&api).env("RUSTDOCFLAGS", "-D warnings"))?;
+    println!("== guide");
+    docs::build()?;
 
     for package in packages()? {
         for features in package.selections() {

@@ -7,6 +7,8 @@
 mod bench;
 mod check;
 mod conformance;
+mod docs;
+mod links;
 mod lists;
 mod packages;
 mod published;
@@ -58,6 +60,8 @@ enum Task {
         #[arg(long)]
         settings: bool,
     },
+    /// Build the guide in docs, and check the links of all documents
+    Docs,
     /// Write the lists that are made of the catalogue of schemes
     Lists,
     /// Run the long forms of the tests, optimised: ORDID_TEST_SOAK=1
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Task::Bench { name, extra } => bench::bench(name, &extra),
         Task::Conformance { settings: false } => conformance::conformance(),
         Task::Conformance { settings: true } => test::settings(),
+        Task::Docs => docs::docs(),
         Task::Lists => lists::lists(),
         Task::Soak { extra } => test::soak(&extra),
     };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p catalogue                  the table
-//! cargo run --release -p catalogue -- --markdown    the README's "Pick your key"
+//! cargo run --release -p catalogue -- --markdown    the table of the chapter "Choose a key"
 //! cargo run --release -p catalogue -- --write FILE  the same, into this file
 //! cargo run --release -p catalogue -- TEXT...       the schemes that these keys may be of
 //! ```
@@ -23,7 +23,7 @@ use ordid::{
     uuid::Uuid,
 };
 
-/// Who compares by a rule. The names are those of the README's table.
+/// Who compares by a rule. The names are those of the guide's table.
 const ENGINES: [(Comparison, &str); 4] = [
     (
         Comparison::Bytes,
@@ -197,7 +197,7 @@ fn detection(text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts the README's table where a file has it.
+/// Puts the guide's table where a file has it.
 fn write(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let text = fs::read_to_string(file)?;
     let begin = text.find(HEADING).ok_or("the file has no such table")?;
@@ -207,11 +207,11 @@ fn write(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The first line of the README's table.
+/// The first line of the guide's table.
 const HEADING: &str =
     "| scheme | system | ordered by | broken by | keeps its order on | unknown bits |\n";
 
-/// The README's table: what does not change from run to run.
+/// The guide's table: what does not change from run to run.
 fn markdown() -> String {
     let mut text = format!("{HEADING}|---|---|---|---|---|--:|\n");
     for entry in CATALOGUE {
@@ -233,11 +233,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_has_the_table_that_this_prints() {
-        let readme = include_str!("../../../README.md");
+    fn the_guide_has_the_table_that_this_prints() {
+        let chapter = include_str!("../../../docs/src/choose-a-key.md");
         assert!(
-            readme.contains(&markdown()),
-            "README.md's \"Pick your key\" is not what `cargo run -p catalogue -- --markdown` prints"
+            chapter.contains(&markdown()),
+            "run `cargo xtask lists`: docs/src/choose-a-key.md does not have the table that the catalogue prints"
         );
     }
 }

@@ -42,7 +42,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "follower::rows_of_its_own_transaction_come_after_its_commit": own_rows_come_later,
         "follower::many_rows_come_in_pages": pages,
         "follower::a_position_of_elsewhere_is_refused": other_positions,
-        "follower::statements_of_the_cookbook": statements,
+        "follower::statements_of_the_guide": statements,
         "follower::the_column_is_added_without_writing_rows": added_column,
         "follower::no_row_is_missed_and_none_comes_twice_under_load": under_load,
     ] {
@@ -312,7 +312,7 @@ async fn added_column(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-/// Checks that the statements of the cookbook are those of `create_sql`.
+/// Checks that the statements of the guide are those of `create_sql`.
 async fn statements(pool: Pool<Postgres>) -> Outcome {
     #[derive(OrderedKey, FromRow)]
     #[ordid(table = "orders")]
@@ -323,11 +323,11 @@ async fn statements(pool: Pool<Postgres>) -> Outcome {
     raw_sql("CREATE TABLE orders (id uuid PRIMARY KEY)")
         .execute(&pool)
         .await?;
-    crate::cookbook::run_each(&pool, "follower: column").await?;
+    crate::guide::run_each(&pool, "follower: column").await?;
     let follower = Follower::<Postgres, Order>::by_transaction();
     let text = follower.create_sql().join(";\n").replace('"', "");
     assert_eq!(
-        crate::cookbook::statements("follower: column").join(";\n"),
+        crate::guide::statements("follower: column").join(";\n"),
         text
     );
     let error = raw_sql(AssertSqlSafe(follower.create_sql().remove(1)))

@@ -10,13 +10,13 @@ macro_rules! sqlite_tests {
 
 mod changes;
 mod coexistence;
-mod cookbook;
 mod copy;
 mod database;
 mod dsql;
 mod engine;
 mod flush;
 mod follower;
+mod guide;
 mod instagram;
 mod journal;
 mod keys;
@@ -71,7 +71,7 @@ fn main() {
             spread::trials(servers, trials);
             staged::trials(servers, trials);
             coexistence::trials(servers, trials);
-            cookbook::trials(servers, trials);
+            guide::trials(servers, trials);
             tenants::trials(servers, trials);
             traps::trials(servers, trials);
             upserts::trials(servers, trials);

@@ -244,8 +244,8 @@ struct Line {
 
 async fn flushes(pool: Pool<Postgres>) -> Outcome {
     let events = Partitions::<Native>::new(Period::Month);
-    crate::cookbook::run_each(&pool, "partitions: table").await?;
-    let statement = crate::cookbook::statements("partitions: table").remove(0);
+    crate::guide::run_each(&pool, "partitions: table").await?;
+    let statement = crate::guide::statements("partitions: table").remove(0);
     assert!(
         statement.ends_with(&events.partition_by_sql().replace('"', "")),
         "{statement}"

@@ -1,4 +1,4 @@
-//! Units of work that keep the rows of a tenant in one transaction: COOKBOOK.md, "Tenants on many machines".
+//! Units of work that keep the rows of a tenant in one transaction: the guide, "Tenants on many machines".
 
 use libtest_mimic::Trial;
 use ordid::{KeyType, OrderedKey, uuid::Uuid};

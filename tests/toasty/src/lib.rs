@@ -1,6 +1,6 @@
 //! Keys of ordid in Toasty, without an adapter.
 //!
-//! COOKBOOK.md shows the code from the first `use` to the end of `sell`. `tests/tests/toasty.rs` compares both.
+//! The guide shows the code from the first `use` to the end of `sell`. `tests/tests/toasty.rs` compares both.
 
 #![cfg(test)]
 #![forbid(unsafe_code)]
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_code_of_the_cookbook_runs() {
+    async fn the_code_of_the_guide_runs() {
         sell(&mut database().await).await.unwrap();
     }
 
@@ -254,7 +254,7 @@ mod tests {
         assert!(OrderId::from_raw(OrderId::generate().to_raw()).is_ok());
     }
 
-    // A gap of Toasty 0.11, which COOKBOOK.md names. If this test fails, Toasty has closed it.
+    // A gap of Toasty 0.11, which the guide names. If this test fails, Toasty has closed it.
     #[tokio::test]
     #[should_panic(expected = "RecvError")]
     async fn typed_keys_cannot_be_compared_on_sqlite() {

@@ -1,4 +1,4 @@
-//! What COOKBOOK.md says of databases, and its SQL.
+//! What the guide says of databases, and its SQL.
 
 use libtest_mimic::Trial;
 use ordid::{
@@ -17,11 +17,11 @@ use crate::{
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let name = "cookbook::bigserial_becomes_uuid";
+    let name = "guide::bigserial_becomes_uuid";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, bigserial_becomes_uuid);
-    let name = "cookbook::bigserial_goes_on_with_snowflakes";
+    let name = "guide::bigserial_goes_on_with_snowflakes";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, bigserial_goes_on);
-    let name = "cookbook::v4_then_v7";
+    let name = "guide::v4_then_v7";
     on_scratch::<Postgres, _, _>(
         trials,
         servers,
@@ -39,7 +39,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             v4_goes_on_with_v7::<_, column::Binary16>,
         );
     }
-    let name = "cookbook::marker_rows_by_migration";
+    let name = "guide::marker_rows_by_migration";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, |pool| {
         marker_rows_by_migration(pool, "postgres")
     });
@@ -51,7 +51,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     sqlite::add(trials, name, |pool| {
         marker_rows_by_migration(pool, "sqlite")
     });
-    let name = "cookbook::v4_then_v7_in_uuid";
+    let name = "guide::v4_then_v7_in_uuid";
     on_scratch::<MySql, _, _>(trials, servers, "mariadb", name, async |pool| {
         let (keys, sql) = v4_then_v7("UUID", |key| format!("'{key}'"));
         MySql::script(&pool, &sql).await?;
@@ -122,11 +122,19 @@ struct OrderKey(Uuid);
 #[ordid(scheme = snowflake, sqlx)]
 struct OrderId(i64);
 
-/// Returns the cookbook's script of this title.
+/// Returns the guide's script of this title.
 fn script(title: &str) -> &'static str {
-    let cookbook = include_str!("../../../COOKBOOK.md");
+    let chapters = [
+        include_str!("../../../docs/src/migrate.md"),
+        include_str!("../../../docs/src/pages.md"),
+        include_str!("../../../docs/src/retries.md"),
+    ];
     let head = format!("```sql\n-- {title}\n");
-    let (_, rest) = cookbook.split_once(&head).expect("the script");
+    let rest = chapters
+        .iter()
+        .find_map(|chapter| chapter.split_once(&head))
+        .expect("the script")
+        .1;
     rest.split_once("```").expect("its end").0
 }
 
