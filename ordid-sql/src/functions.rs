@@ -16,7 +16,8 @@
 //! | engine | form | time |
 //! |---|---|---|
 //! | PostgreSQL 14 and later | SQL functions, `IMMUTABLE PARALLEL SAFE`, which the planner writes into the query: indexes and partitions can use them | `timestamptz` |
-//! | MySQL, MariaDB | functions, `DETERMINISTIC NO SQL`; neither allows them in an index, a generated column or a partition | `DATETIME` in UTC |
+//! | MySQL | functions, `DETERMINISTIC NO SQL`; its optimizer does not call them, so a query that is to use the index takes `SET @from = ordid_uuid_v7_lowest(..)` first | `DATETIME` in UTC |
+//! | MariaDB | functions, `DETERMINISTIC NO SQL`, which the optimizer calls. Like MySQL, it allows none in an index, a generated column or a partition | `DATETIME` in UTC |
 //! | SQLite 3.41 and later | expressions, for views, generated columns and indexes, as it has no functions of SQL | text in UTC |
 //! | SQL Server, Oracle | functions; their text was not run here | `datetime2`, `TIMESTAMP` in UTC |
 //!
@@ -336,10 +337,18 @@ impl Functions {
                 "SQL functions for keys, for PostgreSQL 14 or later. They are immutable, so that indexes, partitions and",
                 "partition pruning can use them; the planner writes them into the query.",
             ],
-            Engine::MySql | Engine::MariaDb => &[
+            Engine::MySql => &[
                 "Functions for keys. Times are DATETIME in UTC, whatever the time zone of the session.",
-                "They are deterministic. With a binary log, creating them needs log_bin_trust_function_creators = 1 or the right",
-                "to set it. No function is allowed in an index, a generated column or a partition: there, write the expression.",
+                "MySQL's optimizer does not call a function, so set a variable first for a query that is to use the index:",
+                "  SET @from = ordid_uuid_v7_lowest('2026-11-01'); SELECT .. WHERE id >= @from;",
+                "They are deterministic, but MySQL allows none in an index, a generated column or a partition: there, write the",
+                "expression. With a binary log, creating them needs log_bin_trust_function_creators = 1 or the right to set it.",
+            ],
+            Engine::MariaDb => &[
+                "Functions for keys. Times are DATETIME in UTC, whatever the time zone of the session.",
+                "They are deterministic: the optimizer calls them, and uses the index. MariaDB allows none in an index, a",
+                "generated column or a partition: there, write the expression. With a binary log, creating them needs",
+                "log_bin_trust_function_creators = 1 or the right to set it.",
             ],
             Engine::Sqlite => &[
                 "Expressions for keys, for SQLite 3.41 or later, which has no functions of SQL. `id` is the column of the key:",

@@ -46,6 +46,16 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         explains,
     ));
     trials.push(servers.trial(
+        "mariadb",
+        "a_query_by_the_lowest_keys_uses_the_index",
+        |url| uses_index(url, "mariadb"),
+    ));
+    trials.push(servers.trial(
+        "mysql",
+        "a_query_by_variables_uses_the_index_and_one_by_functions_does_not",
+        |url| uses_index(url, "mysql"),
+    ));
+    trials.push(servers.trial(
         "postgres",
         "functions_serve_an_index_whatever_the_search_path",
         indexes,
@@ -65,7 +75,7 @@ fn scale() -> usize {
 }
 
 /// A connection.
-enum Live {
+pub(crate) enum Live {
     Postgres(tokio::runtime::Runtime, PgConnection),
     MySql(tokio::runtime::Runtime, MySqlConnection, bool),
     Sqlite(tokio::runtime::Runtime, SqliteConnection),
@@ -77,13 +87,13 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 }
 
 impl Live {
-    fn postgres(url: &str) -> Result<Self> {
+    pub(crate) fn postgres(url: &str) -> Result<Self> {
         let runtime = runtime()?;
         let connection = runtime.block_on(PgConnection::connect(url))?;
         Ok(Self::Postgres(runtime, connection))
     }
 
-    fn mysql(url: &str) -> Result<Self> {
+    pub(crate) fn mysql(url: &str) -> Result<Self> {
         let runtime = runtime()?;
         let mut connection = runtime.block_on(MySqlConnection::connect(url))?;
         let version = "SELECT version() LIKE '%MariaDB%'";
@@ -92,13 +102,13 @@ impl Live {
         Ok(Self::MySql(runtime, connection, is_mariadb == 1))
     }
 
-    fn sqlite() -> Result<Self> {
+    pub(crate) fn sqlite() -> Result<Self> {
         let runtime = runtime()?;
         let connection = runtime.block_on(SqliteConnection::connect("sqlite::memory:"))?;
         Ok(Self::Sqlite(runtime, connection))
     }
 
-    fn execute(&mut self, sql: &str) -> Result {
+    pub(crate) fn execute(&mut self, sql: &str) -> Result {
         let sql = AssertSqlSafe(sql);
         match self {
             Self::Postgres(runtime, it) => {
@@ -115,7 +125,7 @@ impl Live {
     }
 
     /// Returns the integers of a column that may be NULL.
-    fn integers(&mut self, sql: &str) -> Result<Vec<Option<i64>>> {
+    pub(crate) fn integers(&mut self, sql: &str) -> Result<Vec<Option<i64>>> {
         let sql = AssertSqlSafe(sql);
         Ok(match self {
             Self::Postgres(runtime, it) => {
@@ -760,5 +770,45 @@ fn indexes(url: &str) -> Result {
         1,
         "version 1 does not rise in a uuid, so only its time is told"
     );
+    Ok(())
+}
+
+fn uses_index(url: &str, engine: &str) -> Result {
+    let list = printed(
+        &[
+            "sql", engine, "--scheme", "uuid_v7", "--column", "binary16", "--json",
+        ],
+        0,
+    )?;
+    let list: Vec<Value> = serde_json::from_str(&list)?;
+    let mut live = Live::mysql(url)?;
+    for function in &list {
+        live.execute(text(function, "create_sql"))?;
+    }
+    live.execute(
+        "CREATE TABLE orders (id BINARY(16) PRIMARY KEY);
+         INSERT INTO orders WITH RECURSIVE s AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < 1000)
+             SELECT ordid_uuid_v7_lowest(TIMESTAMP '2026-01-01 00:00:00' + INTERVAL n MINUTE) FROM s;
+         ANALYZE TABLE orders;
+         SET @from = ordid_uuid_v7_lowest('2026-01-01 02:00:00'), @to = ordid_uuid_v7_lowest('2026-01-01 02:10:00')",
+    )?;
+    let mut range = |from: &str, to: &str| -> Result<bool> {
+        let sql =
+            format!("EXPLAIN FORMAT=JSON SELECT * FROM orders WHERE id >= {from} AND id < {to}");
+        let Live::MySql(runtime, connection, _) = &mut live else {
+            return Err("a connection to MySQL or MariaDB".into());
+        };
+        let row = runtime.block_on(sqlx::raw_sql(AssertSqlSafe(sql)).fetch_one(connection))?;
+        let plan: String = row.try_get(0)?;
+        Ok(plan.contains("\"range\"")
+            || plan.contains("Index range scan")
+            || plan.contains("index_range_scan"))
+    };
+    assert!(range("@from", "@to")?);
+    let by_functions = range(
+        "ordid_uuid_v7_lowest('2026-01-01 02:00:00')",
+        "ordid_uuid_v7_lowest('2026-01-01 02:10:00')",
+    )?;
+    assert_eq!(by_functions, engine == "mariadb");
     Ok(())
 }

@@ -139,11 +139,18 @@ fn of_server(question: Question) -> Vec<Fact> {
             spread,
         ],
         Server::Tidb => vec![
-            fact(
-                "UUIDs go into BINARY(16) under a CLUSTERED primary key, without the swap_flag of UUID_TO_BIN, which puts \
-                 the time in front and makes a hotspot",
-                "https://docs.pingcap.com/tidb/v7.5/uuid",
-            ),
+            match question.is_64 {
+                false => fact(
+                    "UUIDs go into BINARY(16) under a CLUSTERED primary key, without the swap_flag of UUID_TO_BIN, which \
+                     puts the time in front and makes a hotspot",
+                    "https://docs.pingcap.com/tidb/v7.5/uuid",
+                ),
+                true => fact(
+                    "AUTO_INCREMENT puts all inserts on one range; AUTO_RANDOM spreads them as the buckets do, but the \
+                     program has the key only after the INSERT",
+                    "https://docs.pingcap.com/tidb/v5.3/auto-random",
+                ),
+            },
             spread,
             fact(
                 "a transaction may have 100 MB; conflicts come at COMMIT (8002, 8022, 8028, 9007) and are tried again with \
