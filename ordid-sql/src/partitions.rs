@@ -22,16 +22,21 @@ use ordid_core::{
     storage::{Column, ColumnOn, dialect::Postgres},
 };
 
+#[cfg(feature = "catalogue")]
+mod any;
 mod driver;
 mod error;
 mod period;
 mod text;
 
+#[cfg(feature = "catalogue")]
+pub use any::AnyPartitions;
 pub use driver::PartitionDriver;
 pub use error::PartitionError;
 pub use period::Period;
 
 use crate::{cause::Cause, table_driver::Answer};
+use text::Names;
 
 /// The partitions of an entity's table by the time in its keys, on PostgreSQL 12 or later.
 ///
@@ -85,7 +90,7 @@ where
     /// Returns the clause that follows the columns in the `CREATE TABLE` of the whole table: `PARTITION BY RANGE
     /// ("id")`.
     pub fn partition_by_sql(&self) -> String {
-        text::partition_by::<E>()
+        Names::of::<E>().partition_by()
     }
 
     /// Returns the script that creates the partition for a time, for migrations. If the partition exists, the script
@@ -103,7 +108,7 @@ where
         let (from, to) = self.period.around(time);
         let [from_key, to_key] = [(self.lowest)(from)?, (self.lowest)(to)?]
             .map(|key| <D::Column as ColumnOn<Postgres>>::literal(key.to_raw()));
-        Ok(text::create::<E>(&self.name(from), &from_key, &to_key))
+        Ok(Names::of::<E>().create(&self.name(from), &from_key, &to_key))
     }
 
     fn name(&self, from: Timestamp) -> String {
@@ -227,11 +232,11 @@ where
     /// PostgreSQL refuses it if the table has a default partition. If it is interrupted, the partition is not listed any
     /// more: complete it with `ALTER TABLE .. DETACH PARTITION .. FINALIZE`.
     pub fn detach_sql(&self, partition: &Partition) -> String {
-        text::detach::<E>(&partition.schema, &partition.name)
+        Names::of::<E>().detach(&partition.schema, &partition.name)
     }
 
     async fn read(source: &mut D::Source<'_>) -> Result<Vec<Partition>, Cause<D::Error>> {
-        let rows = D::texts(source, text::list::<E>()).await?;
+        let rows = D::texts(source, Names::of::<E>().list()).await?;
         let mut list = Vec::with_capacity(rows.len());
         for row in rows {
             list.push(read_partition::<D, E>(&row)?);
@@ -246,7 +251,7 @@ where
     ) -> Result<T, PartitionError<D::Error>> {
         let is_lost = outcome.as_ref().is_err_and(Cause::is_lost);
         D::release(&mut source, is_lost);
-        outcome.map_err(|cause| PartitionError::new(text::table::<E>(), cause))
+        outcome.map_err(|cause| PartitionError::new(Names::of::<E>().table(), cause))
     }
 }
 
@@ -262,12 +267,20 @@ impl Partition {
     }
 }
 
-/// Reads a row of [`text::list`], which has the schema, the name and the bounds on separate lines.
+/// Reads a row of [`Names::list`].
 fn read_partition<D, E>(row: &str) -> Result<Partition, Error>
 where
     D: PartitionDriver<E>,
     E: OrderedKey,
 {
+    read_row(row, |literal| {
+        let raw = text::stored::<D::Column, RawKeyOf<E>>(literal).ok()?;
+        KeyOf::<E>::from_raw(raw).ok()?.timestamp()
+    })
+}
+
+/// Reads a row that has the schema, the name and the bounds on separate lines. `time_of` returns the time of a bound.
+fn read_row(row: &str, time_of: impl Fn(&str) -> Option<Timestamp>) -> Result<Partition, Error> {
     let mut lines = row.splitn(3, '\n');
     let [schema, name, bounds] = [(); 3].map(|()| lines.next().unwrap_or_default());
     let unexpected = || {
@@ -281,10 +294,7 @@ where
             let mut times = [None, None];
             for (time, bound) in times.iter_mut().zip(bounds) {
                 if let text::Bound::At(literal) = bound {
-                    let raw = text::stored::<D::Column, RawKeyOf<E>>(literal)
-                        .map_err(|_| unexpected())?;
-                    let key = KeyOf::<E>::from_raw(raw).map_err(|_| unexpected())?;
-                    *time = Some(key.timestamp().ok_or_else(unexpected)?);
+                    *time = Some(time_of(literal).ok_or_else(unexpected)?);
                 }
             }
             times

@@ -1,32 +1,47 @@
 //! `ordid bench`.
 
 use std::{
-    process::{Command, Stdio},
+    path::Path,
+    process::{Command, Output, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
 
 use libtest_mimic::Trial;
 use serde_json::Value;
+use sqlx::{
+    AssertSqlSafe, Connection as _, MySqlConnection, PgConnection, Row as _, SqliteConnection,
+};
 
-use crate::{PLACES, Place, Result, Scratch, ordid, printed, refused};
+use crate::place::{Result, Servers, block_on};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials: Vec<_> = PLACES
-        .into_iter()
-        .flat_map(|place| {
-            [
-                place.trial("bench_measures_every_key_and_leaves_no_table", measures),
-                place.trial("bench_is_interrupted_and_leaves_no_table", interrupted),
-                place.trial("bench_touches_no_table_that_exists", existing),
-                place.trial(
-                    "bench_refuses_keys_that_the_engine_does_not_have",
-                    unknown_keys,
-                ),
-            ]
-        })
-        .collect();
-    trials.push(Place::Postgres.trial("bench_tells_page_fill_with_pgstattuple", page_fill));
+/// Adds the tests.
+pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    let on_each: [(&str, fn(&str) -> Result); 4] = [
+        ("bench_measures_every_key_and_leaves_no_table", measures),
+        ("bench_is_interrupted_and_leaves_no_table", interrupted),
+        ("bench_touches_no_table_that_exists", existing),
+        (
+            "bench_refuses_keys_that_the_engine_does_not_have",
+            unknown_keys,
+        ),
+    ];
+    for (name, test) in on_each {
+        for server in ["postgres", "mariadb", "mysql"] {
+            trials.push(servers.trial(server, name, test));
+        }
+        trials.push(Trial::test(format!("{name} [sqlite]"), move || {
+            let folder = tempfile::tempdir()?;
+            let file = folder.path().join("mine.sqlite");
+            std::fs::File::create(&file)?;
+            test(file.to_str().ok_or("the path is UTF-8")?)
+        }));
+    }
+    trials.push(servers.trial(
+        "postgres",
+        "bench_tells_page_fill_with_pgstattuple",
+        page_fill,
+    ));
     trials.push(Trial::test("bench_without_a_url_leaves_no_file", private));
     trials.push(Trial::test(
         "bench_of_wider_rows_makes_larger_tables",
@@ -36,12 +51,102 @@ pub(crate) fn trials() -> Vec<Trial> {
         "bench_refuses_what_cannot_be_before_it_begins",
         impossible,
     ));
-    trials
+}
+
+/// Where a test's database is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Sqlite,
+    Postgres,
+    Mariadb,
+    Mysql,
+}
+
+impl Place {
+    fn of(url: &str) -> Result<Self> {
+        Ok(match url.split_once("://").map(|(scheme, _)| scheme) {
+            None => Self::Sqlite,
+            Some("postgres") => Self::Postgres,
+            Some(_)
+                if query(url, "SELECT CAST(version() AS CHAR)")?
+                    .concat()
+                    .contains("MariaDB") =>
+            {
+                Self::Mariadb
+            }
+            Some(_) => Self::Mysql,
+        })
+    }
+}
+
+/// Returns the program, whose folder for temporary files this one is.
+fn ordid(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ordid"));
+    command
+        .args(arguments)
+        .env_remove("DATABASE_URL")
+        .env("TMPDIR", folder)
+        .stdin(Stdio::null());
+    command
+}
+
+/// Runs the program with `bench`, this database, and more arguments.
+fn bench(url: &str, arguments: &[&str]) -> Result<Output> {
+    Ok(ordid(&std::env::temp_dir(), &["bench", url])
+        .args(arguments)
+        .output()?)
+}
+
+/// Returns what the program has printed, if it was content and has said nothing else.
+fn printed(output: &Output) -> Result<String> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(0) || !stderr.is_empty() {
+        return Err(format!("{}: {stderr}", output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout.clone())?)
+}
+
+/// Returns the one line with which the program has refused with this exit code.
+fn refused(output: &Output, code: i32) -> Result<String> {
+    let stderr = String::from_utf8(output.stderr.clone())?;
+    let line = stderr.strip_suffix('\n').unwrap_or(&stderr);
+    if output.status.code() != Some(code) || !line.starts_with("ordid: ") || line.contains('\n') {
+        return Err(format!("{}, not {code} and a line: {stderr}", output.status).into());
+    }
+    if !output.stdout.is_empty() {
+        return Err(format!("on stdout: {}", String::from_utf8_lossy(&output.stdout)).into());
+    }
+    Ok(line.to_owned())
+}
+
+/// Executes a statement, and returns the first column of what it returns, as texts.
+fn query(url: &str, sql: &str) -> Result<Vec<String>> {
+    macro_rules! texts {
+        ($connection:ty, $url:expr) => {{
+            let mut connection = <$connection>::connect($url).await?;
+            let rows = sqlx::query(AssertSqlSafe(sql))
+                .fetch_all(&mut connection)
+                .await?;
+            let texts = rows
+                .iter()
+                .map(|row| row.try_get(0))
+                .collect::<std::result::Result<_, _>>()?;
+            connection.close().await?;
+            Ok(texts)
+        }};
+    }
+    block_on(async {
+        match url.split_once("://").map(|(scheme, _)| scheme) {
+            Some("postgres") => texts!(PgConnection, url),
+            Some(_) => texts!(MySqlConnection, url),
+            None => texts!(SqliteConnection, &format!("sqlite:{url}")),
+        }
+    })
 }
 
 /// The tables of the bench that a database has.
-fn tables(scratch: &Scratch) -> Result<Vec<String>> {
-    scratch.query(match scratch.place {
+fn tables(url: &str) -> Result<Vec<String>> {
+    let sql = match Place::of(url)? {
         Place::Sqlite => {
             "SELECT name FROM sqlite_schema WHERE name LIKE 'ordid!_bench!_%' ESCAPE '!'"
         }
@@ -52,7 +157,8 @@ fn tables(scratch: &Scratch) -> Result<Vec<String>> {
             "SELECT CAST(table_name AS CHAR) FROM information_schema.tables
              WHERE table_schema = DATABASE() AND table_name LIKE 'ordid!_bench!_%' ESCAPE '!'"
         }
-    })
+    };
+    query(url, sql)
 }
 
 fn is_spread(value: &Value) -> bool {
@@ -61,19 +167,18 @@ fn is_spread(value: &Value) -> bool {
     0.0 < min && min <= median && median <= max
 }
 
-fn measures(scratch: &Scratch) -> Result {
-    let arguments = [
-        "--json",
-        "bench",
-        &scratch.url,
-        "--rows",
-        "2000",
-        "--rounds",
-        "2",
-    ];
-    let document: Value = serde_json::from_str(&printed(&scratch.ordid(&arguments).output()?)?)?;
+fn measures(url: &str) -> Result {
+    let place = Place::of(url)?;
+    let output = bench(url, &["--json", "--rows", "2000", "--rounds", "2"])?;
+    let document: Value = serde_json::from_str(&printed(&output)?)?;
 
-    assert_eq!(document["engine"], scratch.place.name());
+    let (name, engine) = match place {
+        Place::Sqlite => ("sqlite", "SQLite"),
+        Place::Postgres => ("postgres", "PostgreSQL"),
+        Place::Mariadb => ("mariadb", "MariaDB"),
+        Place::Mysql => ("mysql", "MySQL"),
+    };
+    assert_eq!(document["engine"], name);
     assert_eq!(
         (&document["rows"], &document["rounds"]),
         (&2000.into(), &2.into())
@@ -83,12 +188,6 @@ fn measures(scratch: &Scratch) -> Result {
         (&200.into(), &100.into())
     );
     assert!(document["cache_bytes"].as_f64() > Some(1e6), "{document}");
-    let engine = match scratch.place {
-        Place::Sqlite => "SQLite",
-        Place::Postgres => "PostgreSQL",
-        Place::Mariadb => "MariaDB",
-        Place::Mysql => "MySQL",
-    };
     assert!(
         document["facts"][engine].is_string() && document["facts"]["processor"].is_string(),
         "{document}"
@@ -138,14 +237,11 @@ fn measures(scratch: &Scratch) -> Result {
             written > Some(100.0),
             "the payload is written at least: {key}"
         );
-        let has_index = scratch.place == Place::Postgres;
+        let has_index = place == Place::Postgres;
         assert_eq!(key["index_bytes"].is_number(), has_index, "{key}");
         match key["page_fill_percent"].as_f64() {
             Some(fill) => assert!((30.0..=100.0).contains(&fill), "{key}"),
-            None => assert!(
-                matches!(scratch.place, Place::Postgres | Place::Mariadb),
-                "{key}"
-            ),
+            None => assert!(matches!(place, Place::Postgres | Place::Mariadb), "{key}"),
         }
     }
     let forms = document["forms"].as_array().ok_or("no forms")?;
@@ -155,18 +251,17 @@ fn measures(scratch: &Scratch) -> Result {
             .iter()
             .all(|form| is_spread(&form["sort_ns"]) && is_spread(&form["compare_ns"]))
     );
-    assert_eq!(tables(scratch)?, [""; 0]);
+    assert_eq!(tables(url)?, [""; 0]);
     Ok(())
 }
 
-fn interrupted(scratch: &Scratch) -> Result {
-    let mut child = scratch
-        .ordid(&["bench", &scratch.url, "--rows", "50000000"])
+fn interrupted(url: &str) -> Result {
+    let mut child = ordid(&std::env::temp_dir(), &["bench", url, "--rows", "50000000"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
     let end = Instant::now() + Duration::from_mins(1);
-    while tables(scratch).unwrap_or_default().is_empty() {
+    while tables(url).unwrap_or_default().is_empty() {
         assert!(Instant::now() < end, "no table is made");
         assert!(child.try_wait()?.is_none(), "it has ended");
         sleep(Duration::from_millis(20));
@@ -179,31 +274,29 @@ fn interrupted(scratch: &Scratch) -> Result {
     assert!(killed.success());
     let line = refused(&child.wait_with_output()?, 3)?;
     assert_eq!(line, "ordid: interrupted; the bench's table is removed");
-    assert_eq!(tables(scratch)?, [""; 0]);
+    assert_eq!(tables(url)?, [""; 0]);
     Ok(())
 }
 
-fn existing(scratch: &Scratch) -> Result {
-    scratch.query("CREATE TABLE ordid_bench_mine (id INT)")?;
-    scratch.query("INSERT INTO ordid_bench_mine VALUES (42)")?;
-    let output = scratch
-        .ordid(&["bench", &scratch.url, "--rows", "1000"])
-        .output()?;
+fn existing(url: &str) -> Result {
+    query(url, "CREATE TABLE ordid_bench_mine (id INT)")?;
+    query(url, "INSERT INTO ordid_bench_mine VALUES (42)")?;
+    let output = bench(url, &["--rows", "1000"])?;
     assert_eq!(
         refused(&output, 3)?,
         "ordid: the database has the table ordid_bench_mine, and names that begin with ordid_bench_ are the bench's own: if \
          a run was killed, remove what it has left by DROP TABLE ordid_bench_mine"
     );
-    assert_eq!(tables(scratch)?, ["ordid_bench_mine"]);
-    let kept = match scratch.place {
+    assert_eq!(tables(url)?, ["ordid_bench_mine"]);
+    let kept = match Place::of(url)? {
         Place::Sqlite | Place::Postgres => "SELECT CAST(id AS TEXT) FROM ordid_bench_mine",
         _ => "SELECT CAST(id AS CHAR) FROM ordid_bench_mine",
     };
-    assert_eq!(scratch.query(kept)?, ["42"]);
+    assert_eq!(query(url, kept)?, ["42"]);
     Ok(())
 }
 
-fn unknown_keys(scratch: &Scratch) -> Result {
+fn unknown_keys(url: &str) -> Result {
     for (keys, words) in [
         ("guid", "there is no scheme \"guid\""),
         (
@@ -216,31 +309,22 @@ fn unknown_keys(scratch: &Scratch) -> Result {
         ),
         ("auto,uuid_v7,uuid-v7", "is listed twice"),
     ] {
-        let output = scratch
-            .ordid(&["bench", &scratch.url, "--keys", keys])
-            .output()?;
+        let output = bench(url, &["--keys", keys])?;
         let line = refused(&output, 2)?;
         assert!(line.contains(words), "{line}");
     }
-    assert_eq!(tables(scratch)?, [""; 0]);
+    assert_eq!(tables(url)?, [""; 0]);
     Ok(())
 }
 
-fn page_fill(scratch: &Scratch) -> Result {
-    scratch.query("CREATE SCHEMA \"Odd one\"")?;
-    scratch.query("CREATE EXTENSION pgstattuple SCHEMA \"Odd one\"")?;
-    let keys = [
-        "--keys",
-        "uuid_v7,uuid_v4",
-        "--rows",
-        "20000",
-        "--rounds",
-        "1",
-    ];
-    let output = scratch
-        .ordid(&["--json", "bench", &scratch.url])
-        .args(keys)
-        .output()?;
+fn page_fill(url: &str) -> Result {
+    query(url, "CREATE SCHEMA \"Odd one\"")?;
+    query(url, "CREATE EXTENSION pgstattuple SCHEMA \"Odd one\"")?;
+    let keys = "uuid_v7,uuid_v4";
+    let output = bench(
+        url,
+        &["--json", "--keys", keys, "--rows", "20000", "--rounds", "1"],
+    )?;
     let document: Value = serde_json::from_str(&printed(&output)?)?;
     let fill = |key: usize| document["keys"][key]["page_fill_percent"].as_f64();
     assert!(

@@ -1,4 +1,4 @@
-//! Days, weeks and months in UTC.
+//! Days, weeks, months and years in UTC.
 
 use ordid_core::clock::Timestamp;
 
@@ -14,6 +14,8 @@ pub enum Period {
     Week,
     /// A month from its first day to the first day of the next month: `orders_202611`.
     Month,
+    /// A year from its first day to the first day of the next year: `orders_2026`.
+    Year,
 }
 
 impl Period {
@@ -49,6 +51,10 @@ impl Period {
                 let from = first_of_month(day);
                 (from, first_of_month(from + 31))
             }
+            Self::Year => {
+                let from = first_of_year(day);
+                (from, first_of_year(from + 366))
+            }
         };
         (at(from), at(to))
     }
@@ -62,6 +68,7 @@ impl Period {
             Self::Day | Self::Week => digits,
             // The day, which has two digits, is left out.
             Self::Month => digits[..digits.len() - 2].to_owned(),
+            Self::Year => digits[..digits.len() - 4].to_owned(),
         }
     }
 }
@@ -73,10 +80,26 @@ fn at(day: u64) -> Timestamp {
 /// Returns the first day of the month of a day. It reads the text of a timestamp, since that code has the only calendar
 /// arithmetic.
 fn first_of_month(day: u64) -> u64 {
+    let (_, of_month) = month_and_day(day);
+    day - (of_month - 1)
+}
+
+/// Returns the first day of the year of a day.
+fn first_of_year(day: u64) -> u64 {
+    let mut first = first_of_month(day);
+    while month_and_day(first).0 > 1 {
+        first = first_of_month(first - 1);
+    }
+    first
+}
+
+/// Returns the month of a day, and the day of the month.
+fn month_and_day(day: u64) -> (u64, u64) {
     let text = at(day).to_string();
     let date = text.split('T').next().unwrap_or_default();
-    let of_month = date.rsplit('-').next().and_then(|it| it.parse().ok());
-    day - of_month.map_or(0, |of_month: u64| of_month - 1)
+    let mut parts = date.rsplit('-').map(|it| it.parse().unwrap_or(1));
+    let of_month = parts.next().unwrap_or(1);
+    (parts.next().unwrap_or(1), of_month)
 }
 
 #[cfg(test)]
@@ -89,6 +112,7 @@ mod tests {
             (Period::Day, 50_000),
             (Period::Week, 7_100),
             (Period::Month, 1_640),
+            (Period::Year, 137),
         ] {
             let mut time = Timestamp::MIN;
             // The loop reaches the year 2106.
@@ -99,8 +123,10 @@ mod tests {
                 assert!(text.ends_with("T00:00:00.000Z"), "{text}");
                 let digits: String = text.chars().filter(char::is_ascii_digit).collect();
                 assert!(digits.starts_with(&period.name(from)), "{text}");
-                if period == Period::Month {
-                    assert_eq!(&text[8..10], "01");
+                match period {
+                    Period::Month => assert_eq!(&text[8..10], "01"),
+                    Period::Year => assert_eq!(&text[5..10], "01-01"),
+                    _ => {}
                 }
                 let last = Timestamp::from_unix_millis(to.as_unix_millis() - 1).unwrap();
                 assert_eq!(period.around(last), (from, to));

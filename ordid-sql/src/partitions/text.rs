@@ -9,12 +9,22 @@ use ordid_core::{
     uuid::Uuid,
 };
 
-pub(super) fn table<E: OrderedKey>() -> String {
-    Postgres::quote_table(E::SCHEMA, E::TABLE)
+/// A table, by its names.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Names<'a> {
+    pub(super) schema: Option<&'a str>,
+    pub(super) table: &'a str,
+    pub(super) key: &'a str,
 }
 
-pub(super) fn partition_by<E: OrderedKey>() -> String {
-    format!("PARTITION BY RANGE ({})", Postgres::quote(E::KEY_COLUMN))
+impl Names<'static> {
+    pub(super) const fn of<E: OrderedKey>() -> Self {
+        Self {
+            schema: E::SCHEMA,
+            table: E::TABLE,
+            key: E::KEY_COLUMN,
+        }
+    }
 }
 
 /// Returns a text as an SQL literal.
@@ -22,15 +32,29 @@ fn text(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }
 
-/// Returns one statement, which therefore is one transaction. It takes the same lock as ATTACH, which conflicts with
-/// itself, so a session that has waited for the lock finds the partition. `CREATE TABLE .. PARTITION OF` would block
-/// everybody.
-pub(super) fn create<E: OrderedKey>(name: &str, from: &str, to: &str) -> String {
-    let table = table::<E>();
-    let partition = Postgres::quote_table(E::SCHEMA, name);
-    let (table_text, partition_text) = (text(&table), text(&partition));
-    format!(
-        "DO $ordid$ BEGIN
+impl Names<'_> {
+    pub(super) fn table(&self) -> String {
+        Postgres::quote_table(self.schema, self.table)
+    }
+
+    pub(super) fn partition_by(&self) -> String {
+        format!("PARTITION BY RANGE ({})", Postgres::quote(self.key))
+    }
+
+    /// Returns one statement, which therefore is one transaction. It takes the same lock as ATTACH, which conflicts with
+    /// itself, so a session that has waited for the lock finds the partition. `CREATE TABLE .. PARTITION OF` would block
+    /// everybody.
+    pub(super) fn create(&self, name: &str, from: &str, to: &str) -> String {
+        let table = self.table();
+        let partition = Postgres::quote_table(self.schema, name);
+        let (table_text, partition_text) = (text(&table), text(&partition));
+        // No name ends the text: it has no tag that is in one of them.
+        let mut tag = "$ordid$".to_owned();
+        while table.contains(&tag) || partition.contains(&tag) {
+            tag.insert(1, '_');
+        }
+        format!(
+            "DO {tag} BEGIN
     LOCK TABLE ONLY {table} IN SHARE UPDATE EXCLUSIVE MODE;
     IF NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass({partition_text})
         AND inhparent = {table_text}::regclass) THEN
@@ -38,28 +62,29 @@ pub(super) fn create<E: OrderedKey>(name: &str, from: &str, to: &str) -> String 
             (LIKE {table} INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING STORAGE INCLUDING CONSTRAINTS);
         ALTER TABLE {table} ATTACH PARTITION {partition} FOR VALUES FROM ({from}) TO ({to});
     END IF;
-END $ordid$"
-    )
-}
+END {tag}"
+        )
+    }
 
-pub(super) fn detach<E: OrderedKey>(schema: &str, name: &str) -> String {
-    let partition = Postgres::quote_table(Some(schema), name);
-    format!(
-        "ALTER TABLE {} DETACH PARTITION {partition} CONCURRENTLY",
-        table::<E>()
-    )
-}
+    pub(super) fn detach(&self, schema: &str, name: &str) -> String {
+        let partition = Postgres::quote_table(Some(schema), name);
+        format!(
+            "ALTER TABLE {} DETACH PARTITION {partition} CONCURRENTLY",
+            self.table()
+        )
+    }
 
-/// Returns the query for the schema, the name and the bounds of each partition, as one text. It leaves out a partition
-/// that is being detached, for which PostgreSQL has a column from version 14 on.
-pub(super) fn list<E: OrderedKey>() -> String {
-    let table = text(&table::<E>());
-    format!(
-        "SELECT n.nspname || E'\\n' || c.relname || E'\\n' || pg_get_expr(c.relpartbound, c.oid) \
-         FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-         WHERE i.inhparent = {table}::regclass AND c.relpartbound IS NOT NULL \
-         AND to_jsonb(i) ->> 'inhdetachpending' IS DISTINCT FROM 'true'"
-    )
+    /// Returns the query for the schema, the name and the bounds of each partition, as one text. It leaves out a
+    /// partition that is being detached, for which PostgreSQL has a column from version 14 on.
+    pub(super) fn list(&self) -> String {
+        let table = text(&self.table());
+        format!(
+            "SELECT n.nspname || E'\\n' || c.relname || E'\\n' || pg_get_expr(c.relpartbound, c.oid) \
+             FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE i.inhparent = {table}::regclass AND c.relpartbound IS NOT NULL \
+             AND to_jsonb(i) ->> 'inhdetachpending' IS DISTINCT FROM 'true'"
+        )
+    }
 }
 
 /// One end of a partition.
@@ -119,7 +144,7 @@ pub(super) fn stored<C: ColumnOn<Postgres> + Stores<R>, R: RawKey>(text: &str) -
 }
 
 /// Reads the text of a `bytea`.
-fn hex(text: &str) -> Option<Vec<u8>> {
+pub(super) fn hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.strip_prefix("\\x")?.as_bytes();
     let pairs = digits.chunks(2).map(|pair| {
         let [high, low] = *pair else { return None };

@@ -176,11 +176,12 @@ impl Profile {
             }
         }
         profile.swap = swap(values(), now);
-        let is_counted = is_counter(values());
+        let integers = integers(values());
+        let is_counted = integers == Integers::Counted;
         let read: Vec<(usize, Vec<Inspection>)> = values()
             .enumerate()
             .filter(|(_, value)| **value != Value::Null)
-            .map(|(row, value)| (row, candidates(value, profile.swap, is_counted, now)))
+            .map(|(row, value)| (row, candidates(value, profile.swap, integers, now)))
             .collect();
         let created: Vec<Option<i64>> = rows.iter().map(|row| row.created).collect();
         profile.assign(&read, &created, is_counted);
@@ -201,14 +202,40 @@ impl Profile {
         shares.map(|share| share.count).sum()
     }
 
-    /// Whether nearly all values are UUIDs as text.
+    /// Whether the values are of schemes that are known.
+    pub(crate) fn is_known(&self) -> bool {
+        self.main().is_none_or(|main| main.scheme != "unknown")
+    }
+
+    /// Whether nearly all values are UUIDs as text. 32 hex digits that are of no version are a hash.
     pub(crate) fn is_uuid_text(&self) -> bool {
         let texts = self
             .spellings
             .iter()
-            .filter(|(spelling, _)| spelling.is_uuid_text());
+            .filter(|(spelling, _)| match spelling {
+                Spelling::Hex | Spelling::HexUpper => self.is_known(),
+                spelling => spelling.is_uuid_text(),
+            });
         let count: usize = texts.map(|(_, count)| count).sum();
         self.values > 0 && count * 10 >= self.values * 9
+    }
+
+    /// Returns the length of ids with letters of both cases, if nearly all values are such ids. Names differ in length.
+    pub(crate) fn mixed_case_length(&self) -> Option<usize> {
+        self.spellings
+            .iter()
+            .find_map(|(spelling, count)| match spelling {
+                Spelling::MixedCase(length) if count * 10 >= self.values * 9 => Some(*length),
+                _ => None,
+            })
+    }
+
+    /// Whether the values look like keys that programs make.
+    pub(crate) fn is_of_keys(&self) -> bool {
+        self.values == 0
+            || self.is_known()
+            || self.is_uuid_text()
+            || self.mixed_case_length().is_some()
     }
 
     fn assign(
@@ -274,6 +301,23 @@ impl Profile {
                 counter: chosen.and_then(|chosen| chosen.counter),
             });
         }
+        // Hashes and names look like keys now and then.
+        let unknown = self
+            .parts
+            .iter()
+            .filter(|part| part.scheme == "unknown")
+            .count();
+        if unknown * 2 > self.parts.len() {
+            for part in &mut self.parts {
+                *part = Part {
+                    row: part.row,
+                    scheme: "unknown",
+                    millis: None,
+                    node: None,
+                    counter: None,
+                };
+            }
+        }
         let mut shares: BTreeMap<&'static str, Share> = BTreeMap::new();
         for part in &self.parts {
             let share = shares.entry(part.scheme).or_insert(Share {
@@ -302,7 +346,7 @@ fn millis(inspection: &Inspection) -> Option<i64> {
 fn candidates(
     value: &Value,
     swap: Option<Comparison>,
-    is_counted: bool,
+    integers: Integers,
     now: Timestamp,
 ) -> Vec<Inspection> {
     let of_bytes = |bytes: &[u8]| detect(Unknown::Bytes(bytes), now).candidates;
@@ -318,7 +362,7 @@ fn candidates(
             Err(_) if text.bytes().all(|byte| byte.is_ascii_digit()) => Vec::new(),
             Err(_) => detect(Unknown::Text(text), now).candidates,
         },
-        Value::Integer(number) if !is_counted => {
+        Value::Integer(number) if integers == Integers::LaidOut => {
             match (i64::try_from(*number), u64::try_from(*number)) {
                 (Ok(number), _) => of_bytes(&number.to_be_bytes()),
                 (_, Ok(number)) => of_bytes(&number.to_be_bytes()),
@@ -388,19 +432,39 @@ fn version(bytes: &[u8; 16]) -> Option<usize> {
         .filter(|version| (1..=8).contains(version))
 }
 
-/// Whether integers are those of a counter: small, or one after the other.
-fn is_counter<'a>(values: impl Iterator<Item = &'a Value> + Clone) -> bool {
-    let numbers = || {
-        values.clone().filter_map(|value| match value {
-            Value::Integer(number) => Some(*number),
-            _ => None,
-        })
+/// What integers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Integers {
+    /// Small, or one after the other.
+    Counted,
+    /// Hashes or random numbers: all over the range.
+    Scattered,
+    /// Possibly of a layout; or there are none.
+    LaidOut,
+}
+
+fn integers<'a>(values: impl Iterator<Item = &'a Value>) -> Integers {
+    let numbers = values.filter_map(|value| match value {
+        Value::Integer(number) => Some(*number),
+        _ => None,
+    });
+    let mut numbers: Vec<i128> = numbers.collect();
+    numbers.sort_unstable();
+    let (Some(low), Some(high)) = (numbers.first().copied(), numbers.last().copied()) else {
+        return Integers::LaidOut;
     };
-    let (Some(low), Some(high)) = (numbers().min(), numbers().max()) else {
-        return false;
-    };
-    let count = i128::try_from(numbers().count()).unwrap_or(i128::MAX);
-    low < LOWEST_LAYOUT || (count > 1 && high - low < count * 2)
+    let count = i128::try_from(numbers.len()).unwrap_or(i128::MAX);
+    // A layout takes decades to come so far, and a counter has nothing in between.
+    let range = i128::from(i64::MAX);
+    let middle = numbers[numbers.len() / 2] - low;
+    let is_between = middle > (high - low) / 5 && middle < (high - low) / 5 * 4;
+    if numbers.len() >= FEW && high - low > range / 10 * 8 && is_between {
+        Integers::Scattered
+    } else if low < LOWEST_LAYOUT || (count > 1 && high - low < count * 2) {
+        Integers::Counted
+    } else {
+        Integers::LaidOut
+    }
 }
 
 /// The scheme that most likely made values which do not say so.
@@ -523,4 +587,159 @@ fn steps_down(engine: Engine, column: &Column, rows: &[Row], at: usize) -> Optio
         .filter(|pair| pair[1].1 < pair[0].1)
         .count();
     Some((down, placed.len() - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_795_000_000_000; // 2026-11-18
+
+    fn column(kind: Kind) -> Column {
+        Column {
+            name: "id".to_owned(),
+            declared: String::new(),
+            kind,
+            collation: None,
+            is_nullable: false,
+            counter: None,
+            is_rowid: false,
+        }
+    }
+
+    fn profile(kind: Kind, values: Vec<Value>) -> Profile {
+        let rows: Vec<Row> = values
+            .into_iter()
+            .enumerate()
+            .map(|(place, value)| Row {
+                values: vec![value],
+                place: i128::try_from(place).ok(),
+                created: None,
+            })
+            .collect();
+        let now = Timestamp::saturating_from_unix_millis(NOW);
+        Profile::of(Engine::Postgres, &column(kind), &rows, 0, now)
+    }
+
+    fn integers_of(numbers: impl IntoIterator<Item = i128>) -> Profile {
+        profile(
+            Kind::Integer {
+                bits: 64,
+                is_signed: true,
+            },
+            numbers.into_iter().map(Value::Integer).collect(),
+        )
+    }
+
+    fn scheme(profile: &Profile) -> &'static str {
+        profile.main().map_or("none", |main| main.scheme)
+    }
+
+    fn snowflakes() -> impl Iterator<Item = i128> {
+        (0..100).map(|row| (1_790_000_000_000 - 1_288_834_974_657 + row) << 22 | 1 << 12)
+    }
+
+    #[test]
+    fn integers_are_counted_scattered_or_of_a_layout() {
+        assert_eq!(scheme(&integers_of(1..100)), "sequence");
+        // A sequence may begin anywhere.
+        assert_eq!(scheme(&integers_of((1 << 60)..(1 << 60) + 100)), "sequence");
+        assert_eq!(scheme(&integers_of(snowflakes())), "snowflake");
+        let step = i128::from(i64::MAX) / 100;
+        assert_eq!(
+            scheme(&integers_of((0..100).map(|row| row * step))),
+            "unknown"
+        );
+        assert_eq!(
+            scheme(&integers_of((-50..50).map(|row| row * 2 * step))),
+            "unknown"
+        );
+    }
+
+    #[test]
+    fn times_of_rows_decide_between_layouts() {
+        // What snowflake reads as 2026, Baidu's layout reads as 2018.
+        let numbers: Vec<i128> = snowflakes().collect();
+        let rows = |created| -> Vec<Row> {
+            let row = |number: &i128| Row {
+                values: vec![Value::Integer(*number)],
+                place: None,
+                created: Some(created),
+            };
+            numbers.iter().map(row).collect()
+        };
+        let read = |created| {
+            let now = Timestamp::saturating_from_unix_millis(NOW);
+            let column = column(Kind::Integer {
+                bits: 64,
+                is_signed: true,
+            });
+            Profile::of(Engine::Postgres, &column, &rows(created), 0, now)
+        };
+        let recent = read(1_790_000_000_000);
+        assert_eq!(scheme(&recent), "snowflake");
+        assert!(recent.also.contains(&"baidu_uid"));
+        let seconds = i64::try_from(numbers[0] >> 35).unwrap();
+        assert_eq!(
+            scheme(&read(1_463_673_600_000 + seconds * 1_000)),
+            "baidu_uid"
+        );
+    }
+
+    #[test]
+    fn hashes_of_32_digits_are_no_uuids() {
+        // Bits that mix well, so that any version and variant is among them.
+        let hash = |row: u128| (row + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        let hashes = (0..200).map(|row| Value::Text(format!("{:032x}", hash(row))));
+        let found = profile(
+            Kind::Text {
+                length: None,
+                is_padded: false,
+            },
+            hashes.collect(),
+        );
+        assert_eq!(scheme(&found), "unknown");
+        assert!(!found.is_uuid_text() && !found.is_of_keys());
+    }
+
+    #[test]
+    fn rows_of_one_place_have_no_order() {
+        let rows: Vec<Row> = [3, 2, 1, 9]
+            .iter()
+            .zip([0, 0, 0, 1])
+            .map(|(number, place)| Row {
+                values: vec![Value::Integer(*number)],
+                place: Some(place),
+                created: None,
+            })
+            .collect();
+        let column = column(Kind::Integer {
+            bits: 64,
+            is_signed: true,
+        });
+        assert_eq!(steps_down(Engine::Mysql, &column, &rows, 0), Some((0, 3)));
+    }
+
+    #[test]
+    fn spellings_are_told_apart() {
+        for (text, expected) in [
+            ("017f22e2-79b0-7cc3-98c4-dc0c0c07398f", Spelling::Hyphenated),
+            (
+                "017F22E2-79B0-7CC3-98C4-DC0C0C07398F",
+                Spelling::HyphenatedUpper,
+            ),
+            ("017f22e2-79B0-7cc3-98c4-dc0c0c07398f", Spelling::OtherUuid),
+            ("017f22e279b07cc398c4dc0c0c07398f", Spelling::Hex),
+            (
+                "{017f22e2-79b0-7cc3-98c4-dc0c0c07398f}",
+                Spelling::OtherUuid,
+            ),
+            ("01ARYZ6S41TSV4RRFFQ69G5FAV", Spelling::OneCase(26)),
+            ("0NQ_LnK8m~Cv5uYuAOTzUG", Spelling::MixedCase(22)),
+            ("de", Spelling::Text),
+            ("a sentence with 3 blanks", Spelling::Text),
+        ] {
+            assert_eq!(Spelling::of_text(text), expected, "{text}");
+        }
+    }
 }

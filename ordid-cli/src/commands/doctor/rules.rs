@@ -111,7 +111,7 @@ impl<'a> Context<'a> {
                     continue;
                 };
                 let is_in = |columns: &[String]| columns.contains(name);
-                keys.push(Key {
+                let key = Key {
                     table,
                     column,
                     at,
@@ -126,7 +126,11 @@ impl<'a> Context<'a> {
                         .iter()
                         .any(|reference| is_in(&reference.columns)),
                     profile: Profile::of(examined.engine, column, &table.sample.rows, at, now),
-                });
+                };
+                // A unique column may hold addresses or names.
+                if key.is_primary || key.is_reference || key.profile.is_of_keys() {
+                    keys.push(key);
+                }
             }
         }
         Self {

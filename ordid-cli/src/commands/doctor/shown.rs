@@ -189,6 +189,9 @@ pub(crate) fn tables(context: &Context<'_>, wants: impl Fn(&super::Table) -> boo
 fn key_row(key: &Key<'_>) -> KeyRow {
     let index = key.table.index_of(&key.column.name);
     let leaves = index.and_then(|index| index.leaves.as_ref());
+    // References and names come in any order.
+    let is_ordered = key.is_own() && key.profile.is_known() && index.is_some();
+    let steps = key.profile.steps_down.filter(|_| is_ordered);
     let rounded = |fill: f64| (fill * 1_000.0).round() / 1_000.0;
     let roles = [
         (key.is_primary, "primary"),
@@ -231,8 +234,8 @@ fn key_row(key: &Key<'_>) -> KeyRow {
             })
             .collect(),
         may_also_be: key.profile.also.clone(),
-        steps_down: key.profile.steps_down.map(|(down, _)| down),
-        steps: key.profile.steps_down.map(|(_, steps)| steps),
+        steps_down: steps.map(|(down, _)| down),
+        steps: steps.map(|(_, steps)| steps),
         index_bytes: index.and_then(|index| index.bytes),
         leaf_fill: leaves.map(|leaves| rounded(leaves.fill)),
         ordered_leaf_fill: leaves.map(|leaves| rounded(leaves.ordered_fill)),
@@ -422,6 +425,7 @@ pub(crate) fn key_cells(table: &Table, key: &KeyRow) -> [String; 7] {
             (Some(down), Some(steps)) => {
                 format!("{} of {}", rules::grouped(down), rules::grouped(steps))
             }
+            _ if key.roles == ["foreign"] => "-".to_owned(),
             _ => "unknown".to_owned(),
         },
     ]

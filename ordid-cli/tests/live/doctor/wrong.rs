@@ -2,8 +2,8 @@
 
 use super::{
     keys::{
-        BEGIN, baidu, insert, native, ordered_texts, snowflake, swapped, text, v1, v4, v6, v7,
-        v7_at,
+        BEGIN, baidu, insert, native, noise, ordered_texts, snowflake, swapped, text, v1, v4, v6,
+        v7, v7_at,
     },
     run,
 };
@@ -624,7 +624,11 @@ fn texts(engine: Engine, name: &str) -> String {
 
 /// Rows in order, of which some are deleted. InnoDB joins pages that are less than half full.
 fn sparse(engine: Engine) -> String {
-    let count = if engine == Postgres { 30_000 } else { 20_000 };
+    let count = match engine {
+        Postgres => 22_000,
+        Sqlite => 5_000,
+        Mariadb | Mysql => 12_000,
+    };
     let padding = "x".repeat(100);
     let rows = (0..count).map(|row| match engine {
         Postgres => format!("{}, {row}", native(engine, v7(row))),
@@ -698,6 +702,32 @@ pub(super) fn clean(engine: Engine) -> String {
         format!("{key}, {}", moment(row / 4))
     });
     script += &insert("events", events);
+    // Keys that no generator has made: names, hashes, addresses, random numbers.
+    let integer = if engine == Sqlite {
+        "INTEGER"
+    } else {
+        "BIGINT"
+    };
+    script +=
+        "CREATE TABLE countries (code CHAR(2) NOT NULL PRIMARY KEY, name VARCHAR(20) UNIQUE);\n";
+    script += &insert(
+        "countries",
+        ["de", "fr", "at", "ch"].map(|code| format!("'{code}', 'the land of {code}'")),
+    );
+    script += &format!(
+        "CREATE TABLE pages (id {integer} NOT NULL PRIMARY KEY, slug VARCHAR(100) UNIQUE, hash CHAR(32) UNIQUE, address VARCHAR(100) UNIQUE);\n"
+    );
+    script += &insert(
+        "pages",
+        (0..2_000).map(|row| {
+            let hash = noise(row);
+            format!(
+                "{}, 'A-Page-Of-The-Site-{row}', '{hash:032x}', 'somebody{}@example.com'",
+                hash >> 65,
+                hash >> 100
+            )
+        }),
+    );
     let flushes = match engine {
         Postgres => ordid_sqlx::flushes_table::<sqlx::Postgres>(),
         Sqlite => ordid_sqlx::flushes_table::<sqlx::Sqlite>(),

@@ -124,7 +124,13 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let current = counter
         .and_then(|counter| counter.last)
         .max(numbers(key).max())?;
-    if has_times(key) || current <= 0 || (counter.is_none() && !key.is_primary) {
+    // Hashes end nowhere. Any integer key of SQLite may be a counter's.
+    let is_counted = (counter.is_some() && context.sql.0 != Engine::Sqlite)
+        || key
+            .profile
+            .main()
+            .is_some_and(|main| main.scheme == "sequence");
+    if has_times(key) || current <= 0 || !is_counted {
         return None;
     }
     let used = current as f64 / highest as f64;

@@ -20,8 +20,11 @@ pub(super) fn finding(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     if !key.is_own() || key.profile.values == 0 || !matches!(key.column.kind, Kind::Text { .. }) {
         return None;
     }
-    two_spellings(context, key)
-        .or_else(|| mixed_spellings(context, key))
+    let spelt = match key.profile.is_uuid_text() {
+        true => two_spellings(context, key).or_else(|| mixed_spellings(context, key)),
+        false => None,
+    };
+    spelt
         .or_else(|| char_n(context, key))
         .or_else(|| collation(context, key))
         .or_else(|| uuid_as_text(context, key))
@@ -96,13 +99,6 @@ fn mixed_spellings(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     }))
 }
 
-fn is_id(key: &Key<'_>) -> bool {
-    key.profile
-        .spellings
-        .keys()
-        .all(|spelling| *spelling != Spelling::Text)
-}
-
 fn char_n(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let is_char_n = context.sql.0 == Engine::Postgres
         && matches!(
@@ -112,7 +108,7 @@ fn char_n(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                 ..
             }
         );
-    if !is_char_n || !is_id(key) {
+    if !is_char_n || !key.profile.is_of_keys() {
         return None;
     }
     let (table, column) = (
@@ -144,17 +140,8 @@ fn char_n(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
 
 fn collation(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let collation = key.column.collation.as_ref()?;
-    let mixed = key
-        .profile
-        .spellings
-        .iter()
-        .filter_map(|(spelling, count)| match spelling {
-            Spelling::MixedCase(length) => Some((*length, *count)),
-            _ => None,
-        });
-    let (length, _) = mixed.clone().max_by_key(|(_, count)| *count)?;
-    let count: usize = mixed.map(|(_, count)| count).sum();
-    if collation.compares == Compares::Bytes || !is_id(key) || count * 2 < key.profile.values {
+    let length = key.profile.mixed_case_length()?;
+    if collation.compares == Compares::Bytes {
         return None;
     }
     let (severity, what) = match collation.compares {
