@@ -349,7 +349,7 @@ impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
     ///
     /// SQLite's is not `BEGIN IMMEDIATE`: what is sent first writes, which takes the same lock and waits as
     /// long for it.
-    async fn begin(&mut self, begin: Begin) -> Result<Transaction<'_, K, C>, Error> {
+    async fn begin(&mut self, begin: Begin<'_>) -> Result<Transaction<'_, K, C>, Error> {
         let connection = self.get();
         let failed = |error| Error::begin(classify::<K::DB>(error, false));
         let begun = K::control(connection, Control::Begin).await;

@@ -67,7 +67,7 @@ impl<C: Borrow<Connection> + Send> FlushConnection for OracleConnection<C> {
 
     /// Oracle begins a transaction with the first statement that needs one. The connection is checked each time:
     /// what an attempt could not roll back would be committed by the next.
-    async fn begin(&mut self, begin: Begin) -> Result<OracleTransaction<'_>> {
+    async fn begin(&mut self, begin: Begin<'_>) -> Result<OracleTransaction<'_>> {
         self.checked(begin.scope)?;
         let connection = self.0.borrow();
         if begin.scope == TransactionScope::Savepoint {

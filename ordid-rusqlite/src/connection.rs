@@ -78,7 +78,7 @@ impl<C: Deref<Target = Connection> + Send> FlushConnection for RusqliteConnectio
         }
     }
 
-    async fn begin(&mut self, begin: Begin) -> Result<RusqliteTransaction<'_, C>, Error> {
+    async fn begin(&mut self, begin: Begin<'_>) -> Result<RusqliteTransaction<'_, C>, Error> {
         let statement = match begin.scope {
             TransactionScope::Transaction => begin.statement.unwrap_or("BEGIN"),
             TransactionScope::Savepoint => SAVEPOINT,

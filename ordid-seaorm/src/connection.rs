@@ -123,7 +123,7 @@ impl<C: Begin> FlushConnection for Source<'_, C> {
 
     const ADAPTER: &'static str = "ordid_seaorm";
 
-    async fn begin(&mut self, begin: spi::Begin) -> Result<Open, Error> {
+    async fn begin(&mut self, begin: spi::Begin<'_>) -> Result<Open, Error> {
         let is_own = begin.scope == TransactionScope::Transaction;
         let mut options = TransactionOptions::default();
         if is_own && let Some(statement) = begin.statement {

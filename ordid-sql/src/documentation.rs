@@ -107,16 +107,18 @@ them ([`FlushPlan::defers`](ordid_sql::FlushPlan::defers)), all that can be defe
         concat!(
             $crate::documentation!(sharded_parts),
             "\n\nWhat must be written together belongs to one shard: route it by one key. Where that cannot be, there is \
-             [`two_phase_commit`](Self::two_phase_commit) on PostgreSQL, which has its price.\n\n",
+             [`two_phase_commit`](Self::two_phase_commit) on PostgreSQL, and through SQLx also on MySQL and MariaDB, which has its \
+             price.\n\n",
             $crate::documentation!(sharded_parents),
         )
     };
     (two_phase_commit) => {
         "\
 Commits the rows of all shards together: either all of them are written, once, or none. All shards have to be PostgreSQL
-with `max_prepared_transactions` above 0, and the table `ordid_flushes`. The name, of at most 16 letters, digits, `_` or
-`-`, is that of this set of databases: programs that flush to the same databases in the same order give the same name, and
-no others do.
+with `max_prepared_transactions` above 0 or, through SQLx, MySQL or MariaDB with InnoDB, and to have the table
+`ordid_flushes`. The name, of at most 16 letters, digits, `_` or `-`, is that of this set of databases: programs that flush to
+the same databases in the same order give the same name, and no others do. On MySQL and MariaDB, no others on the same server
+do: ids of prepared transactions are the server's there, not the database's.
 
 # What it promises
 
@@ -145,6 +147,27 @@ no others do.
 - Two flushes that wait for each other on different shards are not seen by any database as a deadlock. So a statement
   waits for a lock for 10 s at most, unless `lock_timeout` is set, and is tried again.
 - Rows of one shard alone are committed as without it.
+
+# MySQL and MariaDB
+
+Their transactions are prepared by the statements of XA, which Diesel and SeaORM leave no way to send: there it is an error
+before anything is sent. A mixed set of PostgreSQL and MySQL is not possible either, as SQLx has one type for each.
+
+- MySQL needs the privilege `XA_RECOVER_ADMIN` to list prepared transactions (`GRANT XA_RECOVER_ADMIN ON *.* TO ..`), and a
+  flush asks for it before it sends rows. MariaDB needs none.
+- MariaDB, and MySQL before 8.0.29 or with `xa_detach_on_prepare=OFF`, keep a prepared transaction for its connection. So each
+  flush closes the connections of all shards but the first one, and opens others.
+- A crash may lose a COMMIT that the server has confirmed if `innodb_flush_log_at_trx_commit` is not 1, its default; with a
+  binary log, also if `sync_binlog` is not 1, which is MySQL's default, but MariaDB's is 0. If it loses the decision, and
+  other shards have committed their part, the rows of those shards alone are written. These settings are those of the whole
+  server, so a flush cannot change them. After a crash, a MariaDB server with a binary log may also not have what
+  it had prepared; the tests kill servers without one.
+- Statements wait for locks for `innodb_lock_wait_timeout`, 50 s by default. A prepared transaction keeps purge from
+  removing old versions of rows.
+- Galera has no XA. Group Replication, TiDB and Vitess are refused by their profiles: it was not tried there. A Galera node
+  under the usual profile refuses `XA START`.
+- If several shards are databases of one server, a recovery given these databases in another order is refused only if the
+  decision shows it: give them in the order of the flush.
 
 It does not go with `in_chunks` and `without_record`, nor with connections inside a test's transaction.
 "

@@ -26,7 +26,7 @@ use self::{
     read::{Read, read, reads},
     staged::{Staged, Staging, clear, takes_bulk},
     stale::found_version,
-    two_phase::{check_server, prepare},
+    two_phase::{check_server, prepare, roll_back},
     upsert::upsert,
 };
 pub(crate) use self::{
@@ -42,7 +42,7 @@ use crate::{
         StatementKind, TransactionScope,
     },
     text::{Sees, Statements, Writer},
-    two_phase::{Part, Stage},
+    two_phase::{Part, Stage, TwoPhase},
 };
 
 type Run<C> = FlushRun<<C as FlushConnection>::Error>;
@@ -114,7 +114,8 @@ impl<B: RowBinder> Work<B> {
         let mut engine = self.engine_for(source.engine())?;
         let prepares = self.part.as_ref().is_some_and(|part| !part.decides());
         if prepares {
-            // PostgreSQL prepares no transaction that has used one.
+            // PostgreSQL prepares no transaction that has used one, nor does MySQL since 8.0.29; `CREATE` and `DROP` are
+            // refused in one of XA.
             engine.temporary_tables = false;
         }
         let plan = self.rows.plan(&engine)?;
@@ -387,9 +388,15 @@ impl<B: RowBinder> Work<B> {
             }
         }
         let (mut bulks, mut ways) = bulks(&self.rows, connection, scope, writer.engine, run).await;
+        let (two_phase, gid) = (
+            writer.engine.two_phase,
+            self.part.as_ref().and_then(Part::gid),
+        );
+        let gid = gid.as_deref();
+        let start = gid.and_then(|gid| two_phase.begin(gid));
         let begin = Begin {
             scope,
-            statement: writer.engine.begin,
+            statement: start.as_deref().or(writer.engine.begin),
             defer: writer.engine.defer.filter(|_| run.plan().defers()),
             uses_bulk: bulks.iter().any(Option::is_some),
         };
@@ -412,7 +419,7 @@ impl<B: RowBinder> Work<B> {
                 run.failed(FlushError::begin(failed.error), None);
             }
         }
-        let durable = writer.engine.two_phase.durable();
+        let durable = two_phase.durable();
         if let (Some(open), Some(_), Some(sql)) = (&mut transaction, run.fence(), durable)
             && !matches!(run.step(), Step::Rollback)
         {
@@ -421,10 +428,9 @@ impl<B: RowBinder> Work<B> {
                 run.failed(FlushError::begin(failed.error), None);
             }
         }
-        let gid = self.part.as_ref().and_then(Part::gid);
-        if let (Some(open), Some(_)) = (&mut transaction, &gid)
+        if let (Some(open), Some(_)) = (&mut transaction, gid)
             && !matches!(run.step(), Step::Rollback)
-            && let Err(error) = check_server::<C>(open, no_values(&self.rows)).await
+            && let Err(error) = check_server::<C>(open, two_phase, no_values(&self.rows)).await
         {
             run.failed(error, None);
         }
@@ -435,8 +441,9 @@ impl<B: RowBinder> Work<B> {
         let mut values = Read::default();
         loop {
             if matches!(run.step(), Step::Send(_)) && deadline.check(run) {
+                let values = || no_values(&self.rows);
                 let rolled_back = match transaction {
-                    Some(open) => open.rollback(false).await,
+                    Some(open) => roll_back(open, two_phase, gid, false, values).await,
                     None => Ok(()),
                 };
                 if rolled_back.is_err() {
@@ -473,7 +480,15 @@ impl<B: RowBinder> Work<B> {
                     if let (None, Some(bulk)) = (not_bulk, bulk) {
                         let sent = self.send_bulk::<C>(open, bulk, &mut statements, run).await;
                         if sent == Err(NotBulk::Refused) {
-                            return start_over::<C>(transaction.take(), run).await;
+                            let values = || no_values(&self.rows);
+                            return start_over::<C>(
+                                transaction.take(),
+                                two_phase,
+                                gid,
+                                values,
+                                run,
+                            )
+                            .await;
                         }
                         ways.0[chunk.table] = sent.map(|()| C::MIN_BULK_ROWS_AGAIN);
                         continue;
@@ -504,7 +519,15 @@ impl<B: RowBinder> Work<B> {
                                     continue;
                                 }
                                 run.stages_no_more();
-                                return start_over::<C>(transaction.take(), run).await;
+                                let values = || no_values(&self.rows);
+                                return start_over::<C>(
+                                    transaction.take(),
+                                    two_phase,
+                                    gid,
+                                    values,
+                                    run,
+                                )
+                                .await;
                             }
                         }
                     }
@@ -562,10 +585,10 @@ impl<B: RowBinder> Work<B> {
                 (Step::Commit, open) => match open.take() {
                     Some(open) => {
                         run.commits(&mut self.unresolved);
-                        if let (Some(gid), Some(part)) = (&gid, &mut self.part) {
+                        if let (Some(gid), Some(part)) = (gid, &mut self.part) {
                             part.stage = Stage::Sent;
-                            let rows = &self.rows;
-                            let prepared = prepare(open, gid, || no_values(rows)).await;
+                            let values = || no_values(&self.rows);
+                            let prepared = prepare(open, two_phase, gid, values).await;
                             is_spoilt = prepared.1;
                             run.committed(prepared.0, &mut self.unresolved);
                             continue;
@@ -584,9 +607,10 @@ impl<B: RowBinder> Work<B> {
                 },
                 (Step::Rollback, open) => {
                     let is_lost = run.has_lost_connection();
+                    let values = || no_values(&self.rows);
                     let rolled_back = match open.take() {
                         // Its own failure says no more: the server drops what is not committed.
-                        Some(open) => open.rollback(is_lost).await,
+                        Some(open) => roll_back(open, two_phase, gid, is_lost, values).await,
                         None => Ok(()),
                     };
                     let is_open = rolled_back.is_err();
@@ -606,10 +630,13 @@ impl<B: RowBinder> Work<B> {
 /// used again.
 async fn start_over<C: FlushConnection>(
     transaction: Option<C::Transaction<'_>>,
+    two_phase: TwoPhase,
+    gid: Option<&str>,
+    values: impl Fn() -> C::Binder,
     run: &mut Run<C>,
 ) -> bool {
     let rolled_back = match transaction {
-        Some(open) => open.rollback(false).await,
+        Some(open) => roll_back(open, two_phase, gid, false, values).await,
         None => Ok(()),
     };
     match rolled_back {

@@ -83,6 +83,8 @@ enum Kind<D> {
     Timeout(Duration),
     /// The transaction could not be prepared.
     Prepare,
+    /// What is prepared could not be listed, which perhaps needs this privilege.
+    NotListed(&'static str),
     /// The part of a shard was rolled back, as the flush was not committed.
     RolledBack,
     /// The part of a shard is prepared, and nobody knows whether the flush is committed.

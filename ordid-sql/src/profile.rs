@@ -288,6 +288,7 @@ impl EngineProfile {
         tree_deletes: TreeDeletes::ByKey,
         updates: Updates::RowByRow,
         local_locks: ServerFact::Asked(catalog::MYSQL_CLUSTER),
+        two_phase: TwoPhase::Xa,
         ..Self::of::<MySql>(classify::mysql::classify)
     }
     .with_words(["", catalog::MYSQL_COMMITTED], Some(catalog::mysql))
@@ -298,6 +299,7 @@ impl EngineProfile {
     /// and it has no `FOR SHARE`. Keys that rise put all inserts on one region: it has `AUTO_RANDOM` for its own keys.
     pub const TIDB: Self = Self {
         name: "TiDB",
+        two_phase: TwoPhase::None,
         splits_by_key: true,
         splits: Splits::SplitTable,
         max_transaction_bytes: Some(100_000_000),
@@ -315,6 +317,7 @@ impl EngineProfile {
     /// unit of work and `ordid_flushes` be in one shard.
     pub const VITESS: Self = Self {
         name: "Vitess",
+        two_phase: TwoPhase::None,
         tree_deletes: TreeDeletes::OneDepth,
         temporary_tables: false,
         local_locks: ServerFact::Known(false),
@@ -328,13 +331,16 @@ impl EngineProfile {
     /// is in a cluster when the answer to a COMMIT was lost.
     pub const GALERA: Self = Self {
         name: "Galera",
+        // It has no XA: `XA START` is refused (1235).
+        two_phase: TwoPhase::None,
         max_transaction_bytes: Some(1 << 30),
         local_locks: ServerFact::Known(true),
         ..Self::MYSQL
     };
 
     /// A replication group of MySQL, by its documentation; its version does not say so. It is as [`GALERA`](Self::GALERA), but
-    /// a transaction has at most 150 MB by default (`group_replication_transaction_size_limit`), of which it takes half.
+    /// a transaction has at most 150 MB by default (`group_replication_transaction_size_limit`), of which it takes half. Two-phase
+    /// commits over it were not tried, so they are refused.
     pub const GROUP_REPLICATION: Self = Self {
         name: "MySQL Group Replication",
         max_transaction_bytes: Some(75_000_000),
@@ -618,6 +624,18 @@ mod tests {
                 !shares.contains("SHARE") && engine.words.confirms.is_none(),
                 "{name}"
             );
+        }
+        for engine in [
+            EngineProfile::AURORA_DSQL,
+            EngineProfile::COCKROACHDB,
+            EngineProfile::YUGABYTEDB,
+            EngineProfile::CITUS,
+            EngineProfile::TIDB,
+            EngineProfile::VITESS,
+            EngineProfile::GALERA,
+            EngineProfile::GROUP_REPLICATION,
+        ] {
+            assert_eq!(engine.two_phase, TwoPhase::None, "{}", engine.name);
         }
         assert_eq!(EngineProfile::COCKROACHDB.defer, None);
         assert_eq!(EngineProfile::AURORA_DSQL.bounds_waits, None);

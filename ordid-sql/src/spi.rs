@@ -142,6 +142,11 @@ pub trait RowBinder: RowSink + Send + Sized + 'static {
     /// update of one such row has the key last, so such a binder needs [`BY_COLUMN`](Self::BY_COLUMN), too.
     const HAS_RUNS: bool = false;
 
+    /// Whether the library begins a transaction by the [statement](Begin::statement) that it is given, also by `XA START`,
+    /// and does not lend a connection again on which a transaction could not be rolled back. Only then can a two-phase
+    /// commit go over MySQL and MariaDB.
+    const BEGINS_XA: bool = false;
+
     /// Makes an empty binder with room for this number of rows of a table, each with this number of values.
     fn with_room(entity: Self::Entity, rows: usize, values: usize) -> Self;
 
@@ -221,11 +226,11 @@ pub enum TransactionScope {
 
 /// How a transaction begins.
 #[derive(Debug, Clone, Copy)]
-pub struct Begin {
+pub struct Begin<'a> {
     /// A transaction, or a savepoint in the user's.
     pub scope: TransactionScope,
     /// The statement that opens a transaction, if it is not the library's own.
-    pub statement: Option<&'static str>,
+    pub statement: Option<&'a str>,
     /// The statement that defers constraints to COMMIT, if the flush needs that.
     pub defer: Option<&'static str>,
     /// Whether rows will be sent by the bulk command.
@@ -359,7 +364,7 @@ pub trait FlushConnection: Send {
     /// The reason why it could not be begun; then no transaction of the flush is open.
     fn begin(
         &mut self,
-        begin: Begin,
+        begin: Begin<'_>,
     ) -> impl Future<Output = Result<Self::Transaction<'_>, FlushError<Self::Error>>> + Send;
 
     /// Returns whether the protocol state of the connection is known, so that it can be used again.
@@ -410,7 +415,8 @@ pub trait FlushTransaction: Send + Sized {
 
     /// Returns the rows of a query. `values` has the parameters. If the query is of the kind
     /// [`Read`](StatementKind::Read), calls of [`Reads::expect`](ordid_core::Reads::expect) have told `values` the
-    /// types of the columns after the first. A query of any other kind has one column.
+    /// types of the columns after the first. A query of any other kind has one column, or its last one is the text: that of
+    /// `XA RECOVER` is.
     ///
     /// # Errors
     ///

@@ -22,19 +22,12 @@ use std::{
 
 use ordid_core::{Error, uuid::Uuid};
 
-use crate::{EngineProfile, Flushed, in_chunks::marker_of};
+use crate::{EngineProfile, Flushed, in_chunks::marker_of, spi::RowBinder};
 
 pub(crate) mod recover;
+mod statements;
 
-/// How an engine prepares a transaction, so that it outlives its connection and can still be committed or rolled back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TwoPhase {
-    /// It does not, or not in a way that a flush uses.
-    None,
-    /// By `PREPARE TRANSACTION`, as PostgreSQL.
-    PrepareTransaction,
-}
+pub use self::statements::TwoPhase;
 
 /// What the ids of prepared transactions begin with.
 pub(crate) const PREFIX: &str = "ordid";
@@ -98,18 +91,27 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     }
 }
 
-/// Refuses a flush that cannot be committed in two phases.
+/// Refuses an engine that cannot take part in a two-phase commit, and a library that cannot over XA.
 ///
 /// # Errors
 ///
 /// An error that [`is_plan`](Error::is_plan).
-pub(crate) fn check_engine(engine: &EngineProfile, shard: usize) -> Result<(), Error> {
+pub(crate) fn check_engine<B: RowBinder>(
+    engine: &EngineProfile,
+    shard: usize,
+) -> Result<(), Error> {
+    let name = engine.name;
     match engine.two_phase {
         TwoPhase::None => Err(Error::plan(format!(
-            "shard {shard} is {}, which has no two-phase commit here: leave `two_phase_commit` out, or use PostgreSQL",
-            engine.name
+            "shard {shard} is {name}, which has no two-phase commit here: leave `two_phase_commit` out, or use PostgreSQL, \
+             MySQL or MariaDB"
         ))),
-        TwoPhase::PrepareTransaction => Ok(()),
+        TwoPhase::Xa if !B::BEGINS_XA => Err(Error::plan(format!(
+            "shard {shard} is {name}, whose transactions are prepared by XA, and this library begins its transactions \
+             itself, so that `XA START` cannot be sent: leave `two_phase_commit` out, or use SQLx (`ordid-sqlx`) for these \
+             databases"
+        ))),
+        TwoPhase::PrepareTransaction | TwoPhase::Xa => Ok(()),
     }
 }
 
@@ -327,53 +329,6 @@ impl Part {
 /// Returns the key of the fence of a flush.
 pub(crate) fn fence_of(flush: Uuid) -> Uuid {
     marker_of(flush, 1)
-}
-
-/// The statements that deal with prepared transactions. An id has no character that would have to be quoted.
-impl TwoPhase {
-    /// Returns the statement that prepares the transaction which is open.
-    pub(crate) fn prepare(gid: &str) -> String {
-        format!("PREPARE TRANSACTION '{gid}'")
-    }
-
-    /// Returns the statement that ends a prepared transaction.
-    pub(crate) fn end(gid: &str, commits: bool) -> String {
-        let verb = if commits { "COMMIT" } else { "ROLLBACK" };
-        format!("{verb} PREPARED '{gid}'")
-    }
-
-    /// Returns a query that has a row if a transaction is prepared.
-    pub(crate) fn is_prepared(gid: &str) -> String {
-        format!(
-            "SELECT 1 FROM pg_catalog.pg_prepared_xacts WHERE gid = '{gid}' \
-             AND database = pg_catalog.current_database()"
-        )
-    }
-
-    /// Returns a query for the ids of the transactions that are prepared under a name.
-    pub(crate) fn list(name: &str) -> String {
-        format!(
-            "SELECT gid FROM pg_catalog.pg_prepared_xacts \
-             WHERE pg_catalog.starts_with(gid, '{PREFIX}:{name}:') \
-             AND database = pg_catalog.current_database() ORDER BY gid"
-        )
-    }
-
-    /// Returns the statement that lets the COMMIT of a marker row that decides wait until it is on the disk, if the engine
-    /// would not. What follows from the decision always waits, and would survive a crash that the decision does not. A
-    /// setting that waits for more stays as it is.
-    pub(crate) const fn durable(self) -> Option<&'static str> {
-        match self {
-            Self::None => None,
-            Self::PrepareTransaction => Some(
-                "SELECT pg_catalog.set_config('synchronous_commit', 'on', true) \
-                 WHERE pg_catalog.current_setting('synchronous_commit') = 'off'",
-            ),
-        }
-    }
-
-    /// How many prepared transactions the server takes.
-    pub(crate) const MOST: &str = "SELECT pg_catalog.current_setting('max_prepared_transactions')";
 }
 
 #[cfg(test)]

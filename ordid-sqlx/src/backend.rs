@@ -129,6 +129,10 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
     #[doc(hidden)]
     fn text(row: &Self::Row) -> Result<String, sqlx::Error>;
 
+    /// As [`text`](Self::text), of the last column, which may have bytes: that of `XA RECOVER` has.
+    #[doc(hidden)]
+    fn last_text(row: &Self::Row) -> Result<String, sqlx::Error>;
+
     /// Reads a row of integers.
     #[doc(hidden)]
     fn integers(row: &Self::Row) -> Result<Vec<i64>, sqlx::Error>;
@@ -371,6 +375,12 @@ macro_rules! backend {
                 Ok(text.unwrap_or_default())
             }
 
+            fn last_text(row: &Self::Row) -> Result<String, sqlx::Error> {
+                let last = sqlx::Row::len(row).saturating_sub(1);
+                let text: Option<String> = sqlx::Row::try_get_unchecked(row, last)?;
+                Ok(text.unwrap_or_default())
+            }
+
             fn integers(row: &Self::Row) -> Result<Vec<i64>, sqlx::Error> {
                 let columns = 0..sqlx::Row::len(row);
                 columns.map(|at| sqlx::Row::try_get(row, at)).collect()
@@ -509,6 +519,7 @@ impl<DB: Backend> Binder<DB> {
 
 impl<DB: Backend> RowBinder for Binder<DB> {
     const KEEPS_UP_TO: usize = DB::KEEPS_UP_TO;
+    const BEGINS_XA: bool = true;
 
     fn with_room((): (), rows: usize, values: usize) -> Self {
         let mut arguments = DB::Arguments::default();

@@ -171,13 +171,16 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
         bulk.map(Binder::with_bulk)
     }
 
-    async fn begin(&mut self, begin: Begin) -> Result<SqlxTransaction<'_, DB>, Error> {
+    async fn begin(&mut self, begin: Begin<'_>) -> Result<SqlxTransaction<'_, DB>, Error> {
         let statement = match begin.scope {
             TransactionScope::Savepoint => None,
             TransactionScope::Transaction if begin.uses_bulk && begin.statement.is_none() => {
-                DB::Bulk::BEGIN
+                DB::Bulk::BEGIN.map(SqlStr::from_static)
             }
-            TransactionScope::Transaction => begin.statement,
+            TransactionScope::Transaction => {
+                let own = begin.statement;
+                own.map(|sql| AssertSqlSafe(sql.to_owned()).into_sql_str())
+            }
         };
         let (connection, state) = self.connection();
         state.set_busy(true);
@@ -288,7 +291,8 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
     ) -> Result<Vec<ReadRow>, DriverError<sqlx::Error>> {
         let readers = values.take_readers();
         if readers.is_empty() {
-            let answer = self.ask(query, values, DB::text).await.map_err(classify)?;
+            let answer = self.ask(query, values, DB::last_text).await;
+            let answer = answer.map_err(classify)?;
             return Ok(answer.rows.into_iter().map(ReadRow::from).collect());
         }
         let (sql, arguments) = (sql_of(query), values.into_arguments());

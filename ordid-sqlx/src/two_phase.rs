@@ -21,8 +21,8 @@ pub async fn prepared_orphans<DB: Backend>(
 #[doc = ordid_sql::documentation!(recover_prepared)]
 /// # Errors
 ///
-/// As [`prepared_orphans`], and what the databases refuse, as a privilege: only the user that has prepared a transaction
-/// and superusers may end it. What was recovered before stays so; do it again.
+/// As [`prepared_orphans`], and what the databases refuse, as a privilege: on PostgreSQL only the user that has prepared a
+/// transaction and superusers may end it, and MySQL needs `XA_RECOVER_ADMIN`. What was recovered before stays so; do it again.
 pub async fn recover_prepared<DB: Backend>(
     name: &str,
     pools: &[Pool<DB>],

@@ -253,7 +253,7 @@ impl<C: Calls> FlushConnection for PgConnection<C> {
     }
 
     /// What begins the transaction and the question for types go together.
-    async fn begin(&mut self, begin: Begin) -> Result<PgTransaction<'_, C>, FlushError> {
+    async fn begin(&mut self, begin: Begin<'_>) -> Result<PgTransaction<'_, C>, FlushError> {
         let open = PgTransaction {
             client: self.client.as_mut().expect("it is not dropped"),
             state: &self.state,

@@ -54,7 +54,8 @@ impl Servers {
     }
 }
 
-type Cleanup = Pin<Box<dyn Future<Output = Result<(), sqlx::Error>> + Send>>;
+/// Drops a database.
+pub type Cleanup = Pin<Box<dyn Future<Output = Result<(), sqlx::Error>> + Send>>;
 
 /// A database engine on which a test can have a database of its own.
 pub trait Scratch: sqlx::Database {

@@ -17,7 +17,9 @@ use crate::place::{Result, Servers, block_on};
 
 /// Adds the tests.
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let on_each: [(&str, fn(&str) -> Result); 4] = [
+    type Test = fn(&str) -> Result;
+
+    let on_each: [(&str, Test); 4] = [
         ("bench_measures_every_key_and_leaves_no_table", measures),
         ("bench_is_interrupted_and_leaves_no_table", interrupted),
         ("bench_touches_no_table_that_exists", existing),

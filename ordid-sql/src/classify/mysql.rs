@@ -127,7 +127,9 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
             _ => Failure::Refused,
         },
         1205 // lock wait time-out
-        | 1213 | 1614 // deadlock
+        | 1213 | 1614 // deadlock, seen by a statement or by `XA END`
+        | 1402 | 1613 // XA: the transaction was rolled back, after a time-out
+        | 1440 // XA: an earlier attempt's transaction with this id is still there
         | 3572 // NOWAIT
         | 1020 // record has changed since last read: MariaDB's snapshot isolation
         | 1317
@@ -263,6 +265,27 @@ mod tests {
         let message = "The MySQL server is running with the --read-only option so it cannot execute \
                        this statement";
         assert_eq!(by_number(1290, message, false), Lost);
+    }
+
+    /// What MySQL 9.7 and MariaDB 10.11 return: `XA COMMIT` of what is not there, `BEGIN` inside of XA, `XA START` inside a
+    /// transaction, `XA RECOVER` without the privilege, `XA START` with an id that is taken, `XA END` of a deadlock's victim.
+    /// The others by <https://dev.mysql.com/doc/mysql-errors/9.7/en/server-error-reference.html>.
+    #[test]
+    fn numbers_of_xa_say_whether_the_transaction_was_rolled_back() {
+        for (number, expected) in [
+            (1397, Refused),   // XAER_NOTA
+            (1398, Refused),   // XAER_INVAL
+            (1399, Refused),   // XAER_RMFAIL
+            (1400, Refused),   // XAER_OUTSIDE
+            (1401, Refused),   // XAER_RMERR
+            (4091, Refused),   // a temporary table inside of XA
+            (1402, Transient), // XA_RBROLLBACK
+            (1440, Transient), // XAER_DUPID
+            (1613, Transient), // XA_RBTIMEOUT
+            (1614, Transient), // XA_RBDEADLOCK
+        ] {
+            assert_eq!(by_number(number, "", false), expected, "{number}");
+        }
     }
 
     #[test]

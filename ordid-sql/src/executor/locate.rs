@@ -62,7 +62,7 @@ pub(super) async fn locate<C: FlushConnection>(
 async fn replay<C: FlushConnection>(
     rows: &mut PendingRows<C::Binder>,
     connection: &mut C,
-    begin: Begin,
+    begin: Begin<'_>,
     writer: Writer<'_>,
     chunks: &[Chunk],
 ) -> Option<(Chunk, FlushError<C::Error>)> {

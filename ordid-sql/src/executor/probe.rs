@@ -1,8 +1,10 @@
 //! Looks for what a COMMIT has written whose answer was lost.
 
-use super::{ProtectedTables, Run, no_values, read::read_committed, statements_of};
+use super::{
+    ProtectedTables, Run, no_values, read::read_committed, statements_of, two_phase::is_prepared,
+};
 use crate::{
-    DriverError, FlushError, FlushRun, PendingRows, TwoPhase, marker,
+    DriverError, FlushError, FlushRun, PendingRows, marker,
     profile::ServerFact,
     spi::{Begin, FlushConnection, FlushTransaction, RowBinder, Statement, TransactionScope},
     text::Writer,
@@ -70,6 +72,12 @@ async fn is_there<T: FlushTransaction>(
     if run.is_found() {
         return Ok(true);
     }
+    // Before the marker row: if it is committed in between, the marker row shows it.
+    if let Some(gid) = gid
+        && is_prepared(open, writer.engine.two_phase, gid, no_values(rows)).await?
+    {
+        return Ok(true);
+    }
     if run.records() {
         // The fence first: each question may see what was committed after the one before. So if the flush's own COMMIT shows
         // its fence, it shows its marker row, too.
@@ -83,12 +91,6 @@ async fn is_there<T: FlushTransaction>(
         if is_fenced {
             run.found_fence();
             return Ok(false);
-        }
-    }
-    if let Some(gid) = gid {
-        let prepared = Statement::query(TwoPhase::is_prepared(gid));
-        if open.exists(&prepared, no_values(rows)).await? {
-            return Ok(true);
         }
     }
     // If its marker row is missing, the flush is not committed, even if there is a row with one of its keys.

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use super::{Result, deadline::Deadline, no_values, read::read_committed, reads, statements_of};
 use crate::{
     DriverError, Failure, FlushError, Flushed, Markers, Retry, Work,
-    marker::exists,
     observe::{self, Span},
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
@@ -24,7 +23,7 @@ pub(crate) enum Ended {
     Gone,
 }
 
-const ALONE: Begin = Begin {
+const ALONE: Begin<'static> = Begin {
     scope: TransactionScope::Transaction,
     statement: None,
     defer: None,
@@ -207,7 +206,9 @@ impl<B: RowBinder> Work<B> {
         let engine = self.engine_for(source.engine())?;
         let (connection, _) = source.get(false).await?;
         let mut open = connection.begin(ALONE).await?;
-        let found = exists(&mut open, Writer::of::<B>(&engine), marker).await;
+        // It waits for whoever is about to commit it.
+        let query = Writer::of::<B>(&engine).confirmed_marker();
+        let found = open.exists(&query, B::of_marker(marker)).await;
         let _ = open.rollback(found.is_err()).await;
         found.map_err(FlushError::probe)
     }
@@ -257,14 +258,16 @@ impl<B: RowBinder> Work<B> {
     }
 }
 
-/// Refuses a server on which no transaction can be prepared, before rows are sent.
+/// Refuses a server on which no transaction can be prepared, or found again, before rows are sent.
 pub(super) async fn check_server<C: FlushConnection>(
     open: &mut C::Transaction<'_>,
+    two_phase: TwoPhase,
     values: C::Binder,
 ) -> Result<(), C> {
-    let most = open.read(&Statement::query(TwoPhase::MOST), values).await;
-    let most = most.map_err(FlushError::begin)?;
-    match most.first().is_some_and(|it| it.text == "0") {
+    let query = Statement::query(two_phase.ability());
+    let answer = open.read(&query, values).await;
+    let answer = answer.map_err(|error| FlushError::not_listed(two_phase, error))?;
+    match answer.first().is_some_and(|it| it.text == TwoPhase::NONE) {
         true => Err(FlushError::database(
             "this PostgreSQL server prepares no transactions, as its `max_prepared_transactions` is 0",
             "set it to the number of flushes that run at once, and restart the server, or leave `two_phase_commit` out",
@@ -276,22 +279,59 @@ pub(super) async fn check_server<C: FlushConnection>(
 /// Prepares the transaction. The second value says whether the connection must not be used again.
 pub(super) async fn prepare<T: FlushTransaction>(
     mut open: T,
+    two_phase: TwoPhase,
     gid: &str,
     values: impl Fn() -> T::Binder,
 ) -> (std::result::Result<(), FlushError<T::Error>>, bool) {
-    let prepare = Statement::query(TwoPhase::prepare(gid));
-    if let Err(failed) = open.execute(&prepare, values()).await {
-        let is_lost = failed.error.failure == Failure::Lost;
-        let is_spoilt = open.rollback(is_lost).await.is_err();
-        return (Err(FlushError::prepare(failed.error)), is_spoilt);
+    for sql in two_phase.prepare(gid) {
+        if let Err(failed) = open.execute(&Statement::query(sql), values()).await {
+            let is_lost = failed.error.failure == Failure::Lost;
+            let rolled_back = roll_back(open, two_phase, Some(gid), is_lost, values).await;
+            let is_spoilt = rolled_back.is_err();
+            return (Err(FlushError::prepare(failed.error)), is_spoilt);
+        }
     }
     // The library ends a transaction that the server no longer has. So it gets another one, as the server would warn.
+    // MariaDB, and MySQL without `xa_detach_on_prepare`, begin none while the connection is there. So it is closed.
     let begun = open.execute(&Statement::query("BEGIN"), values()).await;
     let is_spoilt = match begun {
         Ok(_) => open.commit().await.is_err(),
         Err(_) => true,
     };
     (Ok(()), is_spoilt)
+}
+
+/// Rolls a transaction back, which may have begun in the engine's way for one that is to be prepared: then `ROLLBACK` does
+/// not end it. If it fails, the connection must not be used again.
+pub(super) async fn roll_back<T: FlushTransaction>(
+    mut open: T,
+    two_phase: TwoPhase,
+    gid: Option<&str>,
+    is_lost: bool,
+    values: impl Fn() -> T::Binder,
+) -> std::result::Result<(), DriverError<T::Error>> {
+    if let (false, Some([end, rollback])) = (is_lost, gid.and_then(|gid| two_phase.abandon(gid))) {
+        // It has ended where it could not be prepared, or was a victim of a deadlock.
+        let _ = open.execute(&Statement::query(end), values()).await;
+        let rolled_back = open.execute(&Statement::query(rollback), values()).await;
+        if let Err(failed) = rolled_back {
+            let _ = open.rollback(true).await;
+            return Err(failed.error);
+        }
+    }
+    open.rollback(is_lost).await
+}
+
+/// Returns whether there is a prepared transaction with this id.
+pub(super) async fn is_prepared<T: FlushTransaction>(
+    open: &mut T,
+    two_phase: TwoPhase,
+    gid: &str,
+    values: T::Binder,
+) -> std::result::Result<bool, DriverError<T::Error>> {
+    let query = Statement::query(two_phase.find(gid));
+    let found = open.read(&query, values).await?;
+    Ok(found.iter().any(|row| row.text == gid))
 }
 
 /// Ends a prepared transaction, in as many attempts as these settings allow.
@@ -304,6 +344,7 @@ pub(crate) async fn end_prepared<S: ConnectionSource>(
     values: &(impl Fn() -> <S::Connection as FlushConnection>::Binder + Sync),
 ) -> Result<Ended, S::Connection> {
     let deadline = Deadline::new(within);
+    let two_phase = source.engine().two_phase;
     let mut was_lost = false;
     for failures in 1.. {
         let attempt = end_once(source, gid, commits, was_lost, values);
@@ -325,7 +366,10 @@ pub(crate) async fn end_prepared<S: ConnectionSource>(
             Failure::Transient => true,
             Failure::Refused | Failure::Duplicate => false,
         };
-        match retry.delay(failures) {
+        // What holds it for a moment is a connection of the flush's own. That is no failure.
+        let is_held = two_phase.is_bound() && error.failure() == Failure::Transient;
+        let more = || is_held.then(|| Retry::DEFAULT.delay(failures)).flatten();
+        match retry.delay(failures).or_else(more) {
             Some(delay) if may_again && !deadline.is_over() => {
                 source.release();
                 source.pause(deadline.shorten(delay)).await;
@@ -356,10 +400,11 @@ async fn end_once<S: ConnectionSource>(
     was_lost: bool,
     values: &(impl Fn() -> <S::Connection as FlushConnection>::Binder + Sync),
 ) -> Result<Ended, S::Connection> {
+    let two_phase = source.engine().two_phase;
     let (connection, _) = source.get(was_lost).await?;
     check_alone(connection).await?;
     let mut open = connection.begin(ALONE).await?;
-    let ended = end_in(&mut open, gid, commits, values).await;
+    let ended = end_in(&mut open, two_phase, gid, commits, values).await;
     let is_lost = matches!(&ended, Err(error) if error.failure == Failure::Lost);
     let rolled_back = open.rollback(is_lost).await;
     if rolled_back.is_err() {
@@ -372,6 +417,7 @@ async fn end_once<S: ConnectionSource>(
 /// one is ended, and there is another one for the library to end.
 async fn end_in<T: FlushTransaction>(
     open: &mut T,
+    two_phase: TwoPhase,
     gid: &str,
     commits: bool,
     values: &(impl Fn() -> T::Binder + Sync),
@@ -382,7 +428,7 @@ async fn end_in<T: FlushTransaction>(
         .await
         .map_err(|it| it.error)?;
     let ended = open
-        .execute(&statement(TwoPhase::end(gid, commits)), values())
+        .execute(&statement(two_phase.end(gid, commits)), values())
         .await;
     let error = match ended {
         Err(failed) if failed.error.failure == Failure::Lost => return Err(failed.error),
@@ -396,9 +442,9 @@ async fn end_in<T: FlushTransaction>(
     let Some(error) = error else {
         return Ok(Ended::Now);
     };
-    let is_there = Statement::query(TwoPhase::is_prepared(gid));
-    match open.exists(&is_there, values()).await? {
-        // Another session may be ending it. If it is a privilege that is missing, that is told in the end.
+    match is_prepared(open, two_phase, gid, values()).await? {
+        // Another session may be ending it, or is closed and the server has not noticed. If it is a privilege that is missing,
+        // that is told in the end.
         true => Err(DriverError {
             failure: Failure::Transient,
             ..error

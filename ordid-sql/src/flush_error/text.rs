@@ -192,6 +192,11 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
                     .try_for_each(|(shard, error)| write!(f, "; shard {shard}: {error}"))
             }
             Self::Prepare => f.write_str("cannot prepare the transaction, nothing was written"),
+            Self::NotListed(privilege) => write!(
+                f,
+                "cannot list prepared transactions, nothing was written (on MySQL the user needs the privilege \
+                 {privilege}, on `*.*`)"
+            ),
             Self::RolledBack => {
                 f.write_str("rolled back because of another shard, nothing was written")
             }

@@ -1,6 +1,7 @@
 //! Errors of two-phase commits.
 
 use super::{Decision, DriverError, FlushError, Flushed, Kind, Rest, Source, failed};
+use crate::{Failure, TwoPhase};
 
 impl<D> FlushError<D> {
     /// What became of each shard of a two-phase commit, of which one failed at least.
@@ -14,6 +15,16 @@ impl<D> FlushError<D> {
     /// The transaction could not be prepared.
     pub(crate) fn prepare(source: DriverError<D>) -> Self {
         Self::new(Kind::Prepare, Source::Driver(source))
+    }
+
+    /// The prepared transactions could not be listed. Where everybody may not do that, the server's own text does not say so.
+    pub(crate) fn not_listed(two_phase: TwoPhase, source: DriverError<D>) -> Self {
+        match two_phase.privilege() {
+            Some(privilege) if source.failure == Failure::Refused => {
+                Self::new(Kind::NotListed(privilege), Source::Driver(source))
+            }
+            _ => Self::begin(source),
+        }
     }
 
     /// The flush was not committed because of another shard.

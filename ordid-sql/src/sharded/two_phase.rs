@@ -65,7 +65,7 @@ impl<W: WrapsWork> Sharded<W> {
         check_shards(engines.len())?;
         for (shard, (work, engine)) in self.shards.iter().zip(engines).enumerate() {
             let work = work.work();
-            check_engine(&work.engine_for(*engine)?, shard)?;
+            check_engine::<W::Binder>(&work.engine_for(*engine)?, shard)?;
             if work.limits.is_some() {
                 return Err(Error::plan(
                     "a flush goes either `in_chunks`, which are committed one after the other, or by a \

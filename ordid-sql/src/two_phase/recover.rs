@@ -15,7 +15,7 @@ use super::{Gid, TwoPhase, check_engine, check_name, fence_of};
 use crate::{
     DriverError, EngineProfile, Failure, FlushError, Retry,
     executor::two_phase::{Ended, check_alone, end_prepared},
-    marker::{self, is_too_old_to_decide},
+    marker::is_too_old_to_decide,
     spi::{
         Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder, Statement,
         StatementKind, TransactionScope,
@@ -178,24 +178,37 @@ async fn found<S: ConnectionSource>(
     let shards = sources.len();
     let (mut found, mut elsewhere) = (Vec::new(), Vec::new());
     for (shard, source) in sources.iter_mut().enumerate() {
-        check_engine(&source.engine(), shard)?;
-        for text in texts(source, TwoPhase::list(name)).await? {
-            match Gid::parse(&text) {
+        check_engine::<Binder<S>>(&source.engine(), shard)?;
+        for text in texts(source, name).await? {
+            match Gid::parse(&text).filter(|gid| gid.name == name) {
                 Some(gid) if gid.shard == shard && gid.decides < shards => found.push((gid, text)),
-                Some(_) => elsewhere.push((shard, text)),
+                Some(gid) => elsewhere.push((shard, gid, text)),
                 None => {}
             }
         }
     }
-    // Shards that are schemas of one database all see the transactions of that.
+    // Shards that are schemas of one database, or databases of one server of MySQL, all see the transactions of that. So
+    // each is looked for where it should be, and may be prepared or ended meanwhile.
     let is_found = |text: &String| found.iter().any(|(_, it)| it == text);
-    match elsewhere.iter().find(|(_, text)| !is_found(text)) {
-        Some((shard, text)) => Err(FlushError::database(
-            format!("{text} is prepared in database {shard} of the {shards} that were given"),
-            ORDER,
-        )),
-        None => Ok(found),
+    elsewhere.retain(|(_, _, text)| !is_found(text));
+    for (shard, gid, text) in elsewhere {
+        if gid.shard < shards && gid.decides < shards {
+            let here = texts(&mut sources[gid.shard], name).await?;
+            if here.contains(&text) {
+                if !found.iter().any(|(_, it)| *it == text) {
+                    found.push((gid, text));
+                }
+                continue;
+            }
+        }
+        if texts(&mut sources[shard], name).await?.contains(&text) {
+            return Err(FlushError::database(
+                format!("{text} is prepared in database {shard} of the {shards} that were given"),
+                ORDER,
+            ));
+        }
     }
+    Ok(found)
 }
 
 /// Returns the prepared transactions of all databases with what was decided so far, or why that could not be asked.
@@ -246,20 +259,27 @@ async fn check_order<S: ConnectionSource>(
     Ok(())
 }
 
-async fn texts<S: ConnectionSource>(source: &mut S, sql: String) -> Result<Vec<String>, S> {
+/// Returns the ids of prepared transactions, those under this name among them.
+async fn texts<S: ConnectionSource>(source: &mut S, name: &str) -> Result<Vec<String>, S> {
+    let two_phase = source.engine().two_phase;
     let mut open = begin(source).await?;
     let values = Binder::<S>::of_marker(Uuid::nil());
-    let rows = open.read(&Statement::query(sql), values).await;
+    let query = Statement::query(two_phase.list(name));
+    let rows = open.read(&query, values).await;
     let _ = open.rollback(rows.is_err()).await;
-    let rows = rows.map_err(FlushError::begin)?;
-    Ok(rows.into_iter().map(|row| row.text).collect())
+    let rows = rows.map_err(|error| FlushError::not_listed(two_phase, error))?;
+    let mut texts: Vec<_> = rows.into_iter().map(|row| row.text).collect();
+    texts.sort_unstable();
+    Ok(texts)
 }
 
-/// Returns the profile of the engine, under which nothing is prepared by name: a pooler may be in between.
+/// Returns the profile of the engine. PostgreSQL's statements are not prepared by name, as a pooler may be in between. Those
+/// of MySQL are: SQLx closes one that it does not keep, and the packet behind that waits up to 40 ms.
 fn engine_of<S: ConnectionSource>(source: &S) -> EngineProfile {
+    let engine = source.engine();
     EngineProfile {
-        prepares: false,
-        ..source.engine()
+        prepares: engine.prepares && engine.two_phase == TwoPhase::Xa,
+        ..engine
     }
 }
 
@@ -291,9 +311,19 @@ fn discard_lost<S: ConnectionSource>(
 
 /// Finds out on the shard that decides what was decided so far.
 async fn decision<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<OrphanDecision, S> {
+    let marker = Writer::of::<Binder<S>>(&engine_of(source)).marker(StatementKind::Exists);
+    decision_by(source, flush, &marker).await
+}
+
+/// As [`decision`], by this query for the marker row.
+async fn decision_by<S: ConnectionSource>(
+    source: &mut S,
+    flush: Uuid,
+    marker: &Statement,
+) -> Result<OrphanDecision, S> {
     let engine = engine_of(source);
     let mut open = begin(source).await?;
-    let found = marker::exists(&mut open, Writer::of::<Binder<S>>(&engine), flush).await;
+    let found = open.exists(marker, Binder::<S>::of_marker(flush)).await;
     let _ = open.rollback(found.is_err()).await;
     discard_lost(source, found.as_ref().err());
     let found =
@@ -328,8 +358,10 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
         }
         Err(failed) if failed.error.failure == Failure::Duplicate => {
             let _ = open.rollback(false).await;
-            // Of the flush, which is committed then, or of another recovery.
-            decision(source, flush).await
+            // Of the flush, which is committed then, or of another recovery. A marker row that somebody has locked is not
+            // passed over, as there is no other question.
+            let waits = Writer::of::<Binder<S>>(&engine).confirmed_marker();
+            decision_by(source, flush, &waits).await
         }
         Err(failed) => {
             let is_lost = failed.error.failure == Failure::Lost;

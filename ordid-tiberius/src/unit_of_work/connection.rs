@@ -126,7 +126,7 @@ impl<'c, S: Stream, D: Flavour> FlushConnection for Connection<'c, S, D> {
         load::prepare(self.client, rows, table).await
     }
 
-    async fn begin(&mut self, begin: Begin) -> Result<Transaction<'_, 'c, S, D>> {
+    async fn begin(&mut self, begin: Begin<'_>) -> Result<Transaction<'_, 'c, S, D>> {
         let client = &mut *self.client;
         let begun = match (begin.scope, begin.statement) {
             (TransactionScope::Transaction, None) => client.begin_transaction().await,

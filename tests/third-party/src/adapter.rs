@@ -186,7 +186,7 @@ impl FlushConnection for Store {
         }
     }
 
-    async fn begin(&mut self, _: Begin) -> Result<Transaction, FlushError> {
+    async fn begin(&mut self, _: Begin<'_>) -> Result<Transaction, FlushError> {
         Ok(Store::begin(self))
     }
 }

@@ -17,8 +17,8 @@ pub(super) struct Fact {
 const PLATFORM: &str = "https://github.com/ordid/ordid/blob/main/PLATFORM.md";
 const ENGINES: &str =
     "https://github.com/ordid/ordid/blob/main/PLATFORM.md#engines-beyond-one-machine";
-const COOKBOOK_SPREAD: &str =
-    "https://github.com/ordid/ordid/blob/main/COOKBOOK.md#spread-keys-over-machines";
+const SPREAD_KEYS: &str =
+    "https://github.com/ordid/ordid/blob/main/docs/src/beyond-one-machine.md#spread-keys-over-machines";
 const RFC_SORTING: &str = "https://www.rfc-editor.org/rfc/rfc9562.html#section-6.11";
 const RFC_UNGUESSABLE: &str = "https://www.rfc-editor.org/rfc/rfc9562.html#section-6.9";
 const RFC_SECURITY: &str = "https://www.rfc-editor.org/rfc/rfc9562.html#section-8";
@@ -70,7 +70,7 @@ pub(super) fn facts(question: Question, scheme: &'static Entry, column: &AnyColu
 fn of_scheme(name: &str) -> &'static str {
     match name {
         "snowflake" => "https://github.com/twitter-archive/snowflake/tree/snowflake-2010",
-        "uuid_v7_spread" | "snowflake_spread" => COOKBOOK_SPREAD,
+        "uuid_v7_spread" | "snowflake_spread" => SPREAD_KEYS,
         "uuid_v8_sql_server" => "https://www.rfc-editor.org/rfc/rfc9562.html#section-5.8",
         _ => "https://www.rfc-editor.org/rfc/rfc9562.html#section-5.7",
     }
@@ -107,7 +107,7 @@ fn of_server(question: Question) -> Vec<Fact> {
     let spread = fact(
         "a spread key begins with one of 16 buckets and rises in each, so 16 ranges take the inserts; a query by time asks \
          each bucket, and another number of buckets later would not find older rows by time",
-        COOKBOOK_SPREAD,
+        SPREAD_KEYS,
     );
     match question.server {
         Server::Cockroachdb => vec![

@@ -41,10 +41,10 @@ fn lead(document: &Document) -> String {
     let (fast, slow) = (first.rows_per_second, last.rows_per_second);
     let mut lead = match slow.max < fast.min {
         true => format!(
-            "{} loads fastest; {} takes {:.1} times as long.",
-            first.key,
+            "{} takes {:.1} times as long to load as {}.",
             last.key,
-            fast.median / slow.median.max(1e-9)
+            fast.median / slow.median.max(1e-9),
+            first.key
         ),
         // Whoever reads one sentence only has to know that.
         false => "No key loads faster than another one in every round.".to_owned(),
@@ -356,7 +356,7 @@ mod tests {
         ];
         assert_eq!(
             lead(&document(apart)),
-            "auto loads fastest; v4 takes 5.0 times as long. The table of v4 takes 2.00 times the bytes of that of auto. The \
+            "v4 takes 5.0 times as long to load as auto. The table of v4 takes 2.00 times the bytes of that of auto. The \
              largest table has 0.2 MB and the engine's cache 2.0 MB, so nothing had to be read from disk. Random keys cost \
              more once a table outgrows the cache: try --rows 40000."
         );

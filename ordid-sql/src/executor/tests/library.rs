@@ -14,6 +14,7 @@ use ordid_core::{
     uuid::Uuid,
 };
 
+use super::prepared::Way;
 use crate::{
     ColumnMask, Columns, DriverError, EngineProfile, Failure, FlushError, NotBulk, PendingRows,
     RowEnd, RowSink, Take,
@@ -317,6 +318,7 @@ impl<const RUNS: bool> RowSink for Binder<RUNS> {
 impl<const RUNS: bool> RowBinder for Binder<RUNS> {
     const BY_COLUMN: bool = RUNS;
     const HAS_RUNS: bool = RUNS;
+    const BEGINS_XA: bool = !RUNS;
 
     fn offers_bulk(rows: usize, _: usize) -> Result<(), NotBulk> {
         match rows {
@@ -426,6 +428,10 @@ pub(super) struct State {
     committed: BTreeSet<String>,
     /// The rows of each prepared transaction.
     pub(super) prepared: BTreeMap<String, Vec<String>>,
+    /// How it prepares them.
+    pub(super) way: Way,
+    /// How often other connections still fail to end a prepared transaction.
+    bound: BTreeMap<String, usize>,
     /// What a COMMIT that is held will write.
     held: Vec<String>,
     connections: usize,
@@ -441,6 +447,27 @@ pub(super) struct State {
 pub(super) struct Server(Arc<Mutex<State>>);
 
 impl State {
+    /// Keeps a prepared transaction for its connection.
+    pub(super) fn bind(&mut self, gid: &str) {
+        self.bound.insert(gid.to_owned(), usize::MAX);
+    }
+
+    /// The connection of a prepared transaction is closed. The server notices it soon.
+    pub(super) fn unbind(&mut self, gid: &str) {
+        self.bound.insert(gid.to_owned(), 1);
+    }
+
+    /// Returns whether another connection may end a prepared transaction.
+    pub(super) fn may_end(&mut self, gid: &str) -> bool {
+        match self.bound.get_mut(gid) {
+            None | Some(0) => true,
+            Some(waits) => {
+                *waits -= 1;
+                false
+            }
+        }
+    }
+
     /// Forgets the script.
     pub(super) fn forget(&mut self) {
         self.script.clear();
@@ -577,6 +604,8 @@ pub(super) struct Connection<const RUNS: bool> {
     pub(super) number: usize,
     /// How many rows a piece of the bulk command takes; `None` where there is no such command.
     piece: Option<usize>,
+    /// The transaction of XA that it has begun and not ended, and whether it is prepared.
+    pub(super) xa: Option<(String, bool)>,
 }
 
 impl<const RUNS: bool> Connection<RUNS> {
@@ -631,14 +660,16 @@ impl<const RUNS: bool> FlushConnection for Connection<RUNS> {
         }
     }
 
-    async fn begin(&mut self, begin: Begin) -> Result<Open<'_, RUNS>, FlushError<io::Error>> {
+    async fn begin(&mut self, begin: Begin<'_>) -> Result<Open<'_, RUNS>, FlushError<io::Error>> {
         let scope = match begin.scope {
             TransactionScope::Transaction => "begin",
             TransactionScope::Savepoint => "savepoint",
         };
+        self.is_free();
         match self.call(scope).await {
             Some(Answer::Fails(failure)) => Err(FlushError::begin(driver(failure))),
             _ => {
+                self.begin_xa(begin.statement)?;
                 assert!(!std::mem::replace(&mut self.server.state().open, true));
                 Ok(Open {
                     connection: self,
@@ -711,7 +742,7 @@ impl<const RUNS: bool> Open<'_, RUNS> {
             let rows = rows.filter(|(_, row)| is_there(row));
             return Ok(rows.map(|(number, _)| number.to_string()).collect());
         }
-        if query.sql.contains("prepared") {
+        if query.sql.contains("prepared") || &*query.sql == "XA RECOVER" {
             return self.about_prepared(&query.sql).await;
         }
         let tables = query.sql.matches("FROM pg_catalog.pg_index").count();
@@ -856,9 +887,6 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         values: Binder<RUNS>,
     ) -> Result<bool, DriverError<io::Error>> {
         assert_eq!(query.kind, StatementKind::Exists);
-        if query.sql.contains("pg_prepared_xacts") {
-            return self.is_prepared(&query.sql).await;
-        }
         let [key] = &values.rows[..] else {
             assert!(query.sql.contains("wsrep_on"), "{}", query.sql);
             return match self.connection.call("are locks local").await {
@@ -931,6 +959,10 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
 
     async fn commit(mut self) -> Result<(), DriverError<io::Error>> {
         let server = self.connection.server.clone();
+        if self.connection.xa.is_some() {
+            self.end();
+            return Err(driver(Failure::Refused));
+        }
         let staged = std::mem::take(&mut self.staged);
         let answer = server.take(format!("{} commit", self.connection.number));
         if matches!(answer, Some(Answer::Succeeds | Answer::FailsAfter(_))) {
@@ -955,6 +987,9 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         let line = if is_lost { "drop" } else { "rollback" };
         let answer = self.connection.call(line).await;
         self.end();
+        if self.connection.xa.is_some() && !is_lost {
+            return Err(driver(Failure::Refused));
+        }
         match answer {
             Some(Answer::Fails(failure)) => Err(driver(failure)),
             _ => Ok(()),
@@ -986,7 +1021,7 @@ pub(super) struct Source<const RUNS: bool = false> {
 impl<const RUNS: bool> Source<RUNS> {
     /// A pool of connections to an engine whose statements take two rows.
     pub(super) fn new(server: &Server) -> Self {
-        let mut engine = EngineProfile::POSTGRES;
+        let mut engine = server.state().way.engine();
         engine.max_rows = 2;
         Self {
             server: server.clone(),
@@ -1044,6 +1079,7 @@ impl<const RUNS: bool> ConnectionSource for Source<RUNS> {
                 server: self.server.clone(),
                 number,
                 piece: self.piece,
+                xa: None,
             });
         }
         let connection = self.connection.as_mut().unwrap();

@@ -8,12 +8,13 @@ use ordid_core::{
 };
 
 use super::{
-    library::{Open, driver},
+    library::{Connection, Open, driver},
     *,
 };
 use crate::{EngineProfile, Failure, Sharded, Sharding, WrapsWork, spi::StatementFailure};
 
 mod recovered;
+mod xa;
 
 type Executed = Result<Changed, StatementFailure<io::Error>>;
 
@@ -22,63 +23,103 @@ fn gid_of(sql: &str) -> String {
     sql.split('\'').nth(1).expect("an id in quotes").to_owned()
 }
 
+/// How a server prepares transactions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Way {
+    /// As PostgreSQL.
+    #[default]
+    PrepareTransaction,
+    /// As MySQL: what is prepared is no longer the connection's.
+    Xa,
+    /// As MariaDB: it stays the connection's, until the server has noticed that it is closed.
+    BoundXa,
+}
+
+impl Way {
+    pub(super) fn engine(self) -> EngineProfile {
+        match self {
+            Self::PrepareTransaction => EngineProfile::POSTGRES,
+            Self::Xa | Self::BoundXa => EngineProfile::MYSQL,
+        }
+    }
+}
+
+/// What stands in the script for a statement.
+fn what(sql: &str) -> Option<&str> {
+    Some(match sql {
+        "BEGIN" | "ROLLBACK" => sql,
+        _ if sql.starts_with("PREPARE TRANSACTION") || sql.starts_with("XA PREPARE") => "PREPARE",
+        _ if sql.starts_with("COMMIT PREPARED") || sql.starts_with("XA COMMIT") => {
+            "COMMIT PREPARED"
+        }
+        _ if sql.starts_with("ROLLBACK PREPARED") => "ROLLBACK PREPARED",
+        _ if sql.starts_with("XA ROLLBACK") => "ROLLBACK PREPARED",
+        _ if sql.starts_with("XA END") => "END",
+        _ => return None,
+    })
+}
+
 impl<const RUNS: bool> Open<'_, RUNS> {
     /// Carries out a statement that deals with prepared transactions, or ends and begins a transaction by itself; `None`
     /// of any other.
     pub(super) async fn prepared(&mut self, sql: &str) -> Option<Executed> {
-        let (what, ends) = match sql {
-            "BEGIN" | "ROLLBACK" => (sql, None),
-            _ if sql.starts_with("PREPARE TRANSACTION") => ("PREPARE", None),
-            _ if sql.starts_with("COMMIT PREPARED") => ("COMMIT PREPARED", Some(true)),
-            _ if sql.starts_with("ROLLBACK PREPARED") => ("ROLLBACK PREPARED", Some(false)),
-            _ => return None,
-        };
+        let what = what(sql)?;
         let server = self.connection.server.clone();
         let answer = server.take(format!("{} {what}", self.connection.number));
         let is_done = !matches!(answer, Some(Answer::Fails(_)));
         // It is carried out before anyone can hear of it.
-        let found = !is_done || self.carry_out(what, ends, sql);
+        let is_allowed = !is_done || self.carry_out(what, sql);
         server.answered(&answer).await;
         Some(match answer {
             Some(Answer::Fails(failure) | Answer::FailsAfter(failure)) => {
                 Err(driver(failure).into())
             }
-            _ if !found => Err(driver(Failure::Refused).into()),
+            _ if !is_allowed => Err(driver(Failure::Refused).into()),
             _ => Ok(Changed::Rows(0)),
         })
     }
 
-    /// Returns whether there is such a prepared transaction, if it is to be ended.
-    fn carry_out(&mut self, what: &str, ends: Option<bool>, sql: &str) -> bool {
+    /// Returns whether the state of the connection allows it, and there is such a prepared transaction, if it is to be ended.
+    fn carry_out(&mut self, what: &str, sql: &str) -> bool {
         let mut state = self.connection.server.state();
-        let Some(commits) = ends else {
-            if what == "PREPARE" {
+        match what {
+            "BEGIN" | "ROLLBACK" => self.connection.xa.is_none(),
+            "END" => self.connection.xa.is_some(),
+            "PREPARE" => {
                 let staged = std::mem::take(&mut self.staged);
-                state.prepared.insert(gid_of(sql), staged);
+                let gid = gid_of(sql);
+                match state.way {
+                    Way::PrepareTransaction => {}
+                    Way::Xa => self.connection.xa = None,
+                    Way::BoundXa => {
+                        state.bind(&gid);
+                        self.connection.xa = Some((gid.clone(), true));
+                    }
+                }
+                state.prepared.insert(gid, staged);
+                true
             }
-            return true;
-        };
-        let rows = state.prepared.remove(&gid_of(sql));
-        match rows {
-            Some(rows) if commits => state.commit(rows),
-            Some(_) => {}
-            None => return false,
-        }
-        true
-    }
-
-    pub(super) async fn is_prepared(
-        &mut self,
-        sql: &str,
-    ) -> Result<bool, crate::DriverError<io::Error>> {
-        match self.connection.call("is it prepared").await {
-            Some(Answer::Fails(failure)) => Err(driver(failure)),
-            _ => Ok(self
-                .connection
-                .server
-                .state()
-                .prepared
-                .contains_key(&gid_of(sql))),
+            _ => {
+                let gid = gid_of(sql);
+                match &self.connection.xa {
+                    Some((own, false)) if *own == gid => {
+                        assert_eq!(what, "ROLLBACK PREPARED");
+                        self.staged.clear();
+                        self.connection.xa = None;
+                        return true;
+                    }
+                    Some((own, true)) if *own == gid => self.connection.xa = None,
+                    Some(_) => return false,
+                    None if !state.may_end(&gid) => return false,
+                    None => {}
+                }
+                match state.prepared.remove(&gid) {
+                    Some(rows) if what == "COMMIT PREPARED" => state.commit(rows),
+                    Some(_) => {}
+                    None => return false,
+                }
+                true
+            }
         }
     }
 
@@ -95,8 +136,51 @@ impl<const RUNS: bool> Open<'_, RUNS> {
             };
             return Ok(vec![most.to_owned()]);
         }
+        let is_one = sql.contains("WHERE gid =");
+        if is_one || sql == "XA RECOVER" {
+            let line = if is_one { "is it prepared" } else { "recover" };
+            match self.connection.call(line).await {
+                Some(Answer::Fails(failure)) => return Err(driver(failure)),
+                Some(Answer::Says(false)) => return Ok(Vec::new()),
+                _ => {}
+            }
+        }
         let state = self.connection.server.state();
-        Ok(state.prepared.keys().cloned().collect())
+        let gids = state.prepared.keys();
+        let gids = gids.filter(|gid| !is_one || **gid == gid_of(sql));
+        Ok(gids.cloned().collect())
+    }
+}
+
+impl<const RUNS: bool> Connection<RUNS> {
+    /// Begins a transaction of XA, if this statement does.
+    pub(super) fn begin_xa(
+        &mut self,
+        statement: Option<&str>,
+    ) -> Result<(), FlushError<io::Error>> {
+        let Some(statement) = statement.filter(|it| it.starts_with("XA START")) else {
+            return Ok(());
+        };
+        let gid = gid_of(statement);
+        if self.server.state().prepared.contains_key(&gid) {
+            return Err(FlushError::begin(driver(Failure::Transient)));
+        }
+        self.xa = Some((gid, false));
+        Ok(())
+    }
+
+    /// A connection inside a transaction of XA is never lent again.
+    pub(super) fn is_free(&self) {
+        assert_eq!(self.xa, None, "on connection {}", self.number);
+    }
+}
+
+/// The server rolls back what is not prepared, and gives what is to the next that asks for it twice.
+impl<const RUNS: bool> Drop for Connection<RUNS> {
+    fn drop(&mut self) {
+        if let Some((gid, true)) = &self.xa {
+            self.server.state().unbind(gid);
+        }
     }
 }
 
@@ -123,6 +207,27 @@ impl WrapsWork for Unit {
 
 type Servers = [Server; 3];
 
+/// Returns servers that prepare in these ways.
+fn servers_of(ways: [Way; 3]) -> Servers {
+    ways.map(|way| {
+        let server = Server::default();
+        server.state().way = way;
+        server
+    })
+}
+
+/// Ways of three servers.
+const WAYS: [[Way; 3]; 4] = [
+    [Way::PrepareTransaction; 3],
+    [Way::Xa; 3],
+    [Way::BoundXa; 3],
+    [Way::Xa, Way::PrepareTransaction, Way::BoundXa],
+];
+
+fn engines(servers: &Servers) -> Vec<EngineProfile> {
+    servers.iter().map(|it| it.state().way.engine()).collect()
+}
+
 /// Returns a unit of work with two items for each of three servers, at one attempt for each.
 fn unit() -> Sharded<Unit> {
     let sharding = Sharding::by_hash(3).unwrap();
@@ -147,7 +252,7 @@ fn flush_all(
     unit: &mut Sharded<Unit>,
     servers: &Servers,
 ) -> Result<Vec<Flushed>, FlushError<io::Error>> {
-    finish(unit.flush(EngineProfile::POSTGRES, 3, |unit, shard| {
+    finish(unit.flush_each(engines(servers), |unit, shard| {
         let source = Source::new(&servers[shard]);
         Box::pin(unit.0.flush(source, TransactionScope::Transaction))
     }))
@@ -202,7 +307,7 @@ fn parts_whose_calls_block_wait_for_each_other() {
     let servers = Servers::default();
     servers.iter().for_each(Server::block);
     let mut unit = unit();
-    let flush = unit.flush(EngineProfile::POSTGRES, 3, |unit, shard| {
+    let flush = unit.flush_each(engines(&servers), |unit, shard| {
         let source = Source::new(&servers[shard]);
         Box::pin(unit.0.flush(source, TransactionScope::Transaction))
     });
@@ -316,7 +421,7 @@ fn a_part_that_does_not_begin_ends_the_others() {
                 servers.iter().for_each(Server::block);
             }
             let mut unit = unit();
-            let flush = unit.flush(EngineProfile::POSTGRES, 3, |unit, shard| {
+            let flush = unit.flush_each(engines(&servers), |unit, shard| {
                 if shard == failing {
                     let error = FlushError::connect("there is no such database");
                     return Box::pin(std::future::ready(Err(error)));
@@ -355,7 +460,7 @@ fn a_part_that_is_prepared_and_does_not_begin_again_leaves_the_decision_open() {
                 .is_commit_unknown()
         );
         servers[0].state().forget();
-        let flush = unit.flush(EngineProfile::POSTGRES, 3, |unit, shard| {
+        let flush = unit.flush_each(engines(&servers), |unit, shard| {
             if shard == 1 {
                 return Box::pin(std::future::ready(Err(FlushError::connect("no database"))));
             }
@@ -434,11 +539,15 @@ fn an_unknown_commit_of_one_shard_is_resolved_before_others_join_it() {
 /// Dropped at any poll, a flush leaves rows that the next flush writes once.
 #[test]
 fn a_flush_that_is_dropped_at_any_poll_is_resumed() {
+    WAYS.into_iter().for_each(is_dropped_and_resumed);
+}
+
+fn is_dropped_and_resumed(ways: [Way; 3]) {
     for polls in 0.. {
-        let servers = Servers::default();
+        let servers = servers_of(ways);
         let mut unit = unit();
         let is_over = {
-            let flush = unit.flush(EngineProfile::POSTGRES, 3, |unit, shard| {
+            let flush = unit.flush_each(engines(&servers), |unit, shard| {
                 let source = Source::new(&servers[shard]);
                 Box::pin(unit.0.flush(source, TransactionScope::Transaction))
             });
@@ -474,7 +583,7 @@ fn a_flush_that_is_dropped_at_any_poll_is_resumed() {
 /// and stays so once what is prepared was recovered.
 #[test]
 fn ten_thousand_random_worlds_are_written_everywhere_or_nowhere() {
-    const CALLS: [&str; 12] = [
+    const CALLS: [&str; 14] = [
         "begin",
         "bound",
         "durable",
@@ -487,11 +596,13 @@ fn ten_thousand_random_worlds_are_written_everywhere_or_nowhere() {
         "commit",
         "is it prepared",
         "probe marker",
+        "END",
+        "recover",
     ];
     let mut seen = BTreeSet::new();
     for seed in 0..10_000 {
         let mut random = Random(seed);
-        let servers = Servers::default();
+        let servers = servers_of(WAYS[random.below(WAYS.len())]);
         for _ in 0..1 + random.below(4) {
             let server = &servers[random.below(3)];
             let failure = [

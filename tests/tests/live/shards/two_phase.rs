@@ -1,50 +1,150 @@
-//! Two-phase commits over three databases of two PostgreSQL servers: refused rows, connections that are cut at each
-//! phase, recoveries beside flushes, and processes that are killed at every poll.
+//! Two-phase commits over three databases of two servers: refused rows, connections that are cut at each phase, recoveries
+//! beside flushes, servers and processes that are killed.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    ops::{Deref, DerefMut},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use libtest_mimic::Trial;
-use ordid::KeyType as _;
-use ordid_harness::Policy;
+use ordid::{KeyType as _, uuid::Uuid};
+use ordid_harness::{Policy, Server};
 use ordid_sqlx::{
     EngineProfile, Error, Flushed, OrphanDecision, Retry, ShardedUnitOfWork, Sharding,
     prepared_orphans, recover_prepared,
 };
 use ordid_tests::{
     proxy::{At, Fault, Proxy},
-    servers::{Scratch as _, Servers},
+    servers::{Cleanup, Servers},
 };
-use sqlx::{
-    Pool, Postgres, Row as _,
-    pool::PoolOptions,
-    postgres::{PgConnectOptions, PgSslMode},
-};
+use sqlx::{MySql, Pool, Postgres, Row as _, pool::PoolOptions};
 
+use self::prepares::{Options, Prepares, roll_back};
 use super::{Second, Tenant, TenantId};
 use crate::{
     Outcome,
-    database::{Executes as _, Live as _, read},
+    database::{Executes as _, read},
     ignored,
     retry::proxy,
     run,
 };
 
 pub mod killed;
+mod prepares;
 mod recovered;
+mod restarted;
+mod xa;
 
 pub const SHARDS: usize = 3;
-pub const NAME: &str = "test";
 /// The rows of a flush on each shard.
 const ROWS: usize = 3;
 /// A recovery that leaves no transaction alone.
 pub const ANY_AGE: Duration = Duration::ZERO;
 
-pub type Pools = Vec<Pool<Postgres>>;
+/// The databases of a test, and their name: a server of MySQL knows no databases in the ids of what is prepared.
+pub struct Pools<DB: Prepares> {
+    pub name: String,
+    pools: Vec<Pool<DB>>,
+}
+
+impl<DB: Prepares> Clone for Pools<DB> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            pools: self.pools.clone(),
+        }
+    }
+}
+
+impl<DB: Prepares> Pools<DB> {
+    fn new(pools: Vec<Pool<DB>>) -> Self {
+        let name = Uuid::generate().simple().to_string();
+        Self {
+            name: name[16..].to_owned(),
+            pools,
+        }
+    }
+
+    /// Returns these databases, in this order.
+    fn of(&self, order: &[usize]) -> Self {
+        let pools = order.iter().map(|shard| self[*shard].clone());
+        Self {
+            name: self.name.clone(),
+            pools: pools.collect(),
+        }
+    }
+}
+
+impl<DB: Prepares> Deref for Pools<DB> {
+    type Target = Vec<Pool<DB>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.pools
+    }
+}
+
+impl<DB: Prepares> DerefMut for Pools<DB> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.pools
+    }
+}
+
+/// The second server of an engine, once a test asks for it.
+trait Seconds: Clone + Send + 'static {
+    fn url(&self) -> Result<String, String>;
+}
+
+impl Seconds for Second {
+    fn url(&self) -> Result<String, String> {
+        super::second_url(self)
+    }
+}
+
+/// One that the tests start themselves.
+#[derive(Clone)]
+struct Started(&'static str, Arc<OnceLock<Result<Server, String>>>);
+
+impl Started {
+    fn new(name: &'static str) -> Self {
+        Self(name, Arc::default())
+    }
+}
+
+impl Seconds for Started {
+    fn url(&self) -> Result<String, String> {
+        let start = || ordid_harness::start(self.0).map_err(|error| error.to_string());
+        let server = self.1.get_or_init(start).as_ref();
+        server.map(Server::url).map_err(Clone::clone)
+    }
+}
 
 pub fn trials(servers: &Servers, second: &Second, trials: &mut Vec<Trial>) {
+    on_engine::<Postgres>("postgres", servers, second, trials);
+    let name = "what_decides_is_on_the_disk_before_anything_follows";
+    let test =
+        async |pools| recovered::what_decides_is_on_the_disk_before_anything_follows(pools).await;
+    trials.push(on_three(servers, second, "postgres", name, test));
+    let name = "transactions_are_prepared_and_ended_over_other_connections";
+    trials.push(behind_pgbouncer(servers, name, over_other_connections));
+    for engine in ["mariadb", "mysql"] {
+        let second = Started::new(engine);
+        on_engine::<MySql>(engine, servers, &second, trials);
+        xa::trials(engine, servers, &second, trials);
+    }
+}
+
+fn on_engine<DB: Prepares>(
+    engine: &'static str,
+    servers: &Servers,
+    second: &impl Seconds,
+    trials: &mut Vec<Trial>,
+) {
     macro_rules! add {
         ($($test:ident),+ $(,)?) => {$(
-            trials.push(on_three(servers, second, stringify!($test), async |pools| $test(pools).await));
+            trials.push(on_three(servers, second, engine, stringify!($test), async |pools: Pools<DB>| {
+                $test(pools).await
+            }));
         )+};
     }
     use killed::{
@@ -70,40 +170,38 @@ pub fn trials(servers: &Servers, second: &Second, trials: &mut Vec<Trial>) {
         a_prepared_transaction_that_has_vanished_is_told,
         a_missing_table_of_marker_rows_is_told,
         changes_after_an_unfinished_flush_are_refused,
-        what_decides_is_on_the_disk_before_anything_follows,
         a_process_killed_at_each_poll_leaves_all_rows_or_none,
         a_process_killed_between_two_steps_leaves_all_rows_or_none,
     );
-    let name = "transactions_are_prepared_and_ended_over_other_connections";
-    trials.push(behind_pgbouncer(servers, name, over_other_connections));
+    trials.push(restarted::trial::<DB>(engine, servers));
 }
 
 /// Makes two databases on the first server and one on the second.
-fn on_three<F: Future<Output = Outcome>>(
+fn on_three<DB: Prepares, F: Future<Output = Outcome>>(
     servers: &Servers,
-    second: &Second,
+    second: &impl Seconds,
+    engine: &'static str,
     name: &str,
-    test: impl FnOnce(Pools) -> F + Send + 'static,
+    test: impl FnOnce(Pools<DB>) -> F + Send + 'static,
 ) -> Trial {
-    let name = format!("postgres::shards::two_phase::{name}");
-    let first = servers
-        .url("postgres")
-        .and_then(|url| match ordid_harness::policy("postgres_2") {
-            Ok(Policy::Skip(reason)) => Err(reason),
-            Ok(_) => Ok(url),
-            Err(error) => Err(error.to_string()),
-        });
+    let name = format!("{engine}::shards::two_phase::{name}");
+    let first =
+        servers
+            .url(engine)
+            .and_then(|url| match (engine, ordid_harness::policy("postgres_2")) {
+                ("postgres", Ok(Policy::Skip(reason))) => Err(reason),
+                ("postgres", Err(error)) => Err(error.to_string()),
+                _ => Ok(url),
+            });
     let first = match first {
         Ok(url) => url,
         Err(reason) => return ignored(name, reason),
     };
-    let second = Arc::clone(second);
+    let second = second.clone();
     Trial::test(name, move || {
         run(async || {
-            let second = super::second_url(&second)?;
-            // A test need not wait for 10 s.
-            let patient = |options: PgConnectOptions| options.options([("lock_timeout", "500ms")]);
-            on_databases([&first, &second, &first], patient, test).await
+            let second = second.url()?;
+            on_databases([&first, &second, &first], DB::patiently, test).await
         })
     })
 }
@@ -112,7 +210,7 @@ fn on_three<F: Future<Output = Outcome>>(
 fn behind_pgbouncer<F: Future<Output = Outcome>>(
     servers: &Servers,
     name: &str,
-    test: impl FnOnce(Pools) -> F + Send + 'static,
+    test: impl FnOnce(Pools<Postgres>) -> F + Send + 'static,
 ) -> Trial {
     let name = format!("pgbouncer::shards::two_phase::{name}");
     match servers.url("pgbouncer") {
@@ -123,28 +221,15 @@ fn behind_pgbouncer<F: Future<Output = Outcome>>(
     }
 }
 
-async fn on_databases<F: Future<Output = Outcome>>(
+async fn on_databases<DB: Prepares, F: Future<Output = Outcome>>(
     urls: [&str; SHARDS],
-    options: impl Fn(PgConnectOptions) -> PgConnectOptions,
-    test: impl FnOnce(Pools) -> F,
+    options: impl Fn(Options<DB>) -> Options<DB>,
+    test: impl FnOnce(Pools<DB>) -> F,
 ) -> Outcome {
-    let mut pools = Vec::new();
-    let mut cleanups = Vec::new();
-    for url in urls {
-        let (pool, cleanup) = Postgres::scratch(url).await?;
-        let options = options((*pool.connect_options()).clone());
-        let pool = PoolOptions::new().max_connections(6).connect_with(options);
-        pools.push(pool.await?);
-        cleanups.push(cleanup);
-    }
-    for pool in &pools {
-        let sql = "CREATE TABLE tenants (id uuid NOT NULL PRIMARY KEY, name text NOT NULL UNIQUE)";
-        Postgres::script(pool, sql).await?;
-        Postgres::create_flushes(pool).await?;
-    }
+    let (pools, cleanups) = databases(urls, options).await?;
     let outcome = test(pools.clone()).await;
-    for pool in &pools {
-        forget_prepared(pool).await?;
+    forget_prepared(&pools).await?;
+    for pool in pools.iter() {
         pool.close().await;
     }
     for cleanup in cleanups {
@@ -153,30 +238,55 @@ async fn on_databases<F: Future<Output = Outcome>>(
     outcome
 }
 
+/// Makes three databases. The futures drop them.
+async fn databases<DB: Prepares>(
+    urls: [&str; SHARDS],
+    options: impl Fn(Options<DB>) -> Options<DB>,
+) -> Outcome<(Pools<DB>, Vec<Cleanup>)> {
+    let mut pools = Vec::new();
+    let mut cleanups = Vec::new();
+    for url in urls {
+        let (pool, cleanup) = DB::scratch(url).await?;
+        let options = options((*pool.connect_options()).clone());
+        pools.push(DB::patient(6).connect_with(options).await?);
+        cleanups.push(cleanup);
+    }
+    for pool in &pools {
+        DB::script(pool, DB::TENANTS).await?;
+        DB::create_flushes(pool).await?;
+    }
+    Ok((Pools::new(pools), cleanups))
+}
+
 /// A database with a prepared transaction cannot be dropped.
-async fn forget_prepared(pool: &Pool<Postgres>) -> Result<(), sqlx::Error> {
-    let sql = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()";
-    // A pooler may be in between, so nothing is prepared by name.
-    for row in sqlx::raw_sql(sql).fetch_all(pool).await? {
-        let gid: String = row.try_get(0)?;
-        Postgres::script(pool, &format!("ROLLBACK PREPARED '{gid}'")).await?;
+async fn forget_prepared<DB: Prepares>(pools: &Pools<DB>) -> Result<(), sqlx::Error> {
+    for (shard, pool) in pools.iter().enumerate() {
+        for gid in prepared(pools, shard).await? {
+            roll_back(pool, &gid).await?;
+        }
     }
     Ok(())
 }
 
-async fn prepared(pool: &Pool<Postgres>) -> Result<Vec<String>, sqlx::Error> {
-    let sql = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()";
-    Postgres::texts(pool, sql).await
+/// Returns the ids of what is prepared for a shard.
+async fn prepared<DB: Prepares>(
+    pools: &Pools<DB>,
+    shard: usize,
+) -> Result<Vec<String>, sqlx::Error> {
+    let mut gids = DB::gids(&pools[shard]).await?;
+    let (start, end) = (format!("ordid:{}:", pools.name), format!(":{shard}"));
+    gids.retain(|it| it.starts_with(&start) && it.ends_with(&end));
+    Ok(gids)
 }
 
 pub fn sharding() -> Result<Sharding, ordid::Error> {
     Sharding::by_hash(SHARDS)
 }
 
-pub fn begin() -> Result<ShardedUnitOfWork<Postgres>, ordid::Error> {
+pub fn begin<DB: Prepares>(pools: &Pools<DB>) -> Result<ShardedUnitOfWork<DB>, ordid::Error> {
     let retry = Retry::DEFAULT.with_delays(Duration::from_millis(20), Duration::from_millis(100));
     let work = ShardedUnitOfWork::new(sharding()?);
-    Ok(work.with_retry(retry).two_phase_commit(NAME))
+    Ok(work.with_retry(retry).two_phase_commit(&pools.name))
 }
 
 /// Returns so many new tenants for each shard, in the order of the shards.
@@ -194,19 +304,21 @@ pub fn tenants(each: usize) -> Result<Vec<Tenant>, ordid::Error> {
     Ok(found.concat())
 }
 
-fn fill() -> Result<(ShardedUnitOfWork<Postgres>, Vec<Tenant>), ordid::Error> {
-    let mut work = begin()?;
+fn fill<DB: Prepares>(
+    pools: &Pools<DB>,
+) -> Result<(ShardedUnitOfWork<DB>, Vec<Tenant>), ordid::Error> {
+    let mut work = begin(pools)?;
     let tenants = tenants(ROWS)?;
     for tenant in &tenants {
-        work.add(tenant.clone())?;
+        DB::place(&mut work, tenant.clone())?;
     }
     Ok((work, tenants))
 }
 
 /// Returns the rows of each shard.
-async fn rows(pools: &Pools) -> Result<Vec<usize>, sqlx::Error> {
+async fn rows<DB: Prepares>(pools: &Pools<DB>) -> Result<Vec<usize>, sqlx::Error> {
     let mut rows = Vec::new();
-    for pool in pools {
+    for pool in pools.iter() {
         let found: Vec<Tenant> = read(pool, "SELECT * FROM tenants").await?;
         rows.push(found.len());
     }
@@ -214,26 +326,25 @@ async fn rows(pools: &Pools) -> Result<Vec<usize>, sqlx::Error> {
 }
 
 /// Asserts that these rows are there, and nothing is prepared.
-async fn check(pools: &Pools, expected: usize) -> Outcome {
+async fn check<DB: Prepares>(pools: &Pools<DB>, expected: usize) -> Outcome {
     assert_eq!(rows(pools).await?, [expected; SHARDS]);
-    for pool in pools {
-        assert_eq!(prepared(pool).await?, [""; 0]);
+    for shard in 0..pools.len() {
+        assert_eq!(prepared(pools, shard).await?, [""; 0]);
     }
     Ok(())
 }
 
 /// Returns the pools, but one goes through a proxy that looks out for this text.
-async fn through(pools: &Pools, shard: usize, text: &'static str) -> Outcome<(Pools, Proxy)> {
+async fn through<DB: Prepares>(
+    pools: &Pools<DB>,
+    shard: usize,
+    text: &'static str,
+) -> Outcome<(Pools<DB>, Proxy)> {
     let proxy = proxy(&pools[shard]).await?;
     proxy.look_for(text);
-    let options = (*pools[shard].connect_options()).clone();
-    let options = options
-        .host("127.0.0.1")
-        .port(proxy.port())
-        .ssl_mode(PgSslMode::Disable);
+    let options = DB::proxied(&pools[shard].connect_options(), proxy.port());
     let mut through = pools.clone();
-    through[shard] = PoolOptions::new()
-        .max_connections(2)
+    through[shard] = DB::patient(2)
         .acquire_timeout(Duration::from_secs(5))
         .test_before_acquire(false)
         .connect_lazy_with(options);
@@ -244,59 +355,58 @@ fn sum(flushed: &[Flushed]) -> usize {
     flushed.iter().map(Flushed::rows).sum()
 }
 
-async fn orphans(pools: &Pools) -> Result<Vec<(usize, OrphanDecision)>, Error> {
-    let orphans = prepared_orphans(NAME, pools).await?;
+async fn orphans<DB: Prepares>(pools: &Pools<DB>) -> Result<Vec<(usize, OrphanDecision)>, Error> {
+    let orphans = prepared_orphans(&pools.name, pools).await?;
     Ok(orphans.iter().map(|it| (it.shard, it.decision)).collect())
 }
 
-async fn all_shards_are_committed_together(pools: Pools) -> Outcome {
-    let (mut work, tenants) = fill()?;
+async fn all_shards_are_committed_together<DB: Prepares>(pools: Pools<DB>) -> Outcome {
+    let (mut work, tenants) = fill(&pools)?;
     let flushed = work.flush(&pools).await?;
     assert_eq!(sum(&flushed), tenants.len());
     assert!(work.is_empty());
     check(&pools, ROWS).await?;
     // The shard that decides has a fence, too.
     for (pool, markers) in pools.iter().zip([2, 1, 1]) {
-        assert_eq!(Postgres::count(pool, "ordid_flushes").await?, markers);
+        assert_eq!(DB::count(pool, "ordid_flushes").await?, markers);
     }
     // The rest of a unit of work goes on as usual.
     for mut tenant in tenants {
         tenant.name.push('!');
-        work.update(tenant)?;
+        DB::update_placed(&mut work, tenant)?;
     }
     let flushed = work.flush(&pools).await?;
     assert_eq!(
         flushed.iter().map(Flushed::updated).sum::<usize>(),
         3 * ROWS
     );
-    for pool in &pools {
-        assert_eq!(
-            Postgres::count(pool, "tenants WHERE name LIKE '%!'").await?,
-            3
-        );
+    for pool in pools.iter() {
+        assert_eq!(DB::count(pool, "tenants WHERE name LIKE '%!'").await?, 3);
     }
     // Enough rows for `COPY`, and for a temporary table if that could be prepared.
     let mut many = Vec::new();
     for tenant in self::tenants(2_500)? {
-        work.add(tenant.clone())?;
+        DB::place(&mut work, tenant.clone())?;
         many.push(tenant);
     }
     work.flush(&pools).await?;
     for tenant in many {
-        work.update(tenant)?;
+        DB::update_placed(&mut work, tenant)?;
     }
     work.flush(&pools).await?;
     check(&pools, ROWS + 2_500).await
 }
 
-async fn a_row_that_one_shard_refuses_is_written_nowhere(pools: Pools) -> Outcome {
+async fn a_row_that_one_shard_refuses_is_written_nowhere<DB: Prepares>(
+    pools: Pools<DB>,
+) -> Outcome {
     for refuses in 0..SHARDS {
-        let (mut work, tenants) = fill()?;
+        let (mut work, tenants) = fill(&pools)?;
         let taken = &tenants[refuses * ROWS + 1];
-        let (key, name) = (taken.id.to_raw(), &taken.name);
-        let other = TenantId::generate().to_raw();
-        let insert = format!("INSERT INTO tenants VALUES ('{other}', '{name}')");
-        Postgres::script(&pools[refuses], &insert).await?;
+        let name = &taken.name;
+        let other = DB::literal(TenantId::generate().to_raw());
+        let insert = format!("INSERT INTO tenants VALUES ({other}, '{name}')");
+        DB::script(&pools[refuses], &insert).await?;
 
         let error = work.flush(&pools).await.unwrap_err();
         let text = error.to_string();
@@ -323,32 +433,34 @@ async fn a_row_that_one_shard_refuses_is_written_nowhere(pools: Pools) -> Outcom
         expected[refuses] += 1;
         assert_eq!(rows(&pools).await?, expected);
 
-        let delete = format!("DELETE FROM tenants WHERE id = '{other}' AND '{key}' <> id::text");
-        Postgres::script(&pools[refuses], &delete).await?;
+        let delete = format!("DELETE FROM tenants WHERE id = {other}");
+        DB::script(&pools[refuses], &delete).await?;
         assert_eq!(sum(&work.flush(&pools).await?), tenants.len());
         check(&pools, (refuses + 1) * ROWS).await?;
     }
     Ok(())
 }
 
-async fn one_shard_alone_prepares_nothing(pools: Pools) -> Outcome {
-    let mut work = begin()?;
+async fn one_shard_alone_prepares_nothing<DB: Prepares>(pools: Pools<DB>) -> Outcome {
+    let mut work = begin(&pools)?;
     for tenant in &tenants(ROWS)?[ROWS..2 * ROWS] {
-        work.add(tenant.clone())?;
+        DB::place(&mut work, tenant.clone())?;
     }
-    let (through, proxy) = through(&pools, 1, "PREPARE TRANSACTION").await?;
+    let (through, proxy) = through(&pools, 1, DB::PREPARE).await?;
     work.flush(&through).await?;
     assert_eq!(proxy.last_traffic().commit, None);
     assert_eq!(rows(&pools).await?, [0, ROWS, 0]);
-    assert_eq!(Postgres::count(&pools[1], "ordid_flushes").await?, 0);
+    assert_eq!(DB::count(&pools[1], "ordid_flushes").await?, 0);
     Ok(())
 }
 
-async fn what_does_not_go_together_is_refused_before_anything_is_sent(pools: Pools) -> Outcome {
-    let refused = async |work: ShardedUnitOfWork<Postgres>, words: &str| {
+async fn what_does_not_go_together_is_refused_before_anything_is_sent<DB: Prepares>(
+    pools: Pools<DB>,
+) -> Outcome {
+    let refused = async |work: ShardedUnitOfWork<DB>, words: &str| {
         let mut work = work;
         for tenant in tenants(1)? {
-            work.add(tenant)?;
+            DB::place(&mut work, tenant)?;
         }
         let error = work.flush(&pools).await.unwrap_err();
         assert!(
@@ -358,22 +470,26 @@ async fn what_does_not_go_together_is_refused_before_anything_is_sent(pools: Poo
         Outcome::Ok(())
     };
     let limits = ordid_sqlx::ChunkLimits::rows(10);
-    refused(begin()?.in_chunks(limits), "either `in_chunks`").await?;
-    refused(begin()?.without_record(), "cannot be `without_record`").await?;
-    refused(begin()?.two_phase_commit("a:b"), "the name \"a:b\"").await?;
-    let engine = EngineProfile::AURORA_DSQL;
-    refused(begin()?.with_engine(engine), "shard 0 is Aurora DSQL").await?;
+    refused(begin(&pools)?.in_chunks(limits), "either `in_chunks`").await?;
+    refused(
+        begin(&pools)?.without_record(),
+        "cannot be `without_record`",
+    )
+    .await?;
+    refused(begin(&pools)?.two_phase_commit("a:b"), "the name \"a:b\"").await?;
+    let words = format!("shard 0 is {}", DB::WITHOUT.name);
+    refused(begin(&pools)?.with_engine(DB::WITHOUT), &words).await?;
     check(&pools, 0).await
 }
 
 /// Before it has passed, it never comes; behind it, it is carried out and there is no answer.
-async fn a_connection_cut_at_prepare_is_replaced(pools: Pools) -> Outcome {
+async fn a_connection_cut_at_prepare_is_replaced<DB: Prepares>(pools: Pools<DB>) -> Outcome {
     let mut expected = 0;
     for shard in [1, 2] {
         for bytes in [0, 4, 200] {
-            let (through, proxy) = through(&pools, shard, "PREPARE TRANSACTION").await?;
+            let (through, proxy) = through(&pools, shard, DB::PREPARE).await?;
             proxy.plan([Fault::Cut(At::Commit(bytes))]);
-            let (mut work, _) = fill()?;
+            let (mut work, _) = fill(&pools)?;
             let flushed = work.flush(&through).await?;
             assert_eq!(flushed[shard].rows(), ROWS);
             expected += ROWS;
@@ -384,15 +500,20 @@ async fn a_connection_cut_at_prepare_is_replaced(pools: Pools) -> Outcome {
 }
 
 /// Another attempt finds its marker row locked, and then the transaction prepared.
-async fn a_prepare_that_lands_late_is_found(pools: Pools) -> Outcome {
-    let (through, proxy) = through(&pools, 1, "PREPARE TRANSACTION").await?;
+async fn a_prepare_that_lands_late_is_found<DB: Prepares>(pools: Pools<DB>) -> Outcome {
+    let (through, proxy) = through(&pools, 1, DB::PREPARE).await?;
     proxy.plan([Fault::HoldCommit]);
-    let (mut work, _) = fill()?;
+    let (mut work, _) = fill(&pools)?;
     let lands = async {
-        let waiting =
-            "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        while Postgres::count(&pools[1], waiting).await? == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        // Under an id that is taken, nothing begins, and so nothing waits.
+        if DB::KNOWS_ITS_IDS {
+            while proxy.traffic().len() < 2 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        } else {
+            while DB::count(&pools[1], DB::WAITING).await? == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
         }
         proxy.release();
         Ok::<_, sqlx::Error>(())
@@ -403,26 +524,35 @@ async fn a_prepare_that_lands_late_is_found(pools: Pools) -> Outcome {
     check(&pools, ROWS).await
 }
 
-async fn a_connection_cut_at_the_second_phase_is_replaced(pools: Pools) -> Outcome {
+async fn a_connection_cut_at_the_second_phase_is_replaced<DB: Prepares>(
+    pools: Pools<DB>,
+) -> Outcome {
+    // Where the connection is closed that has prepared, another one ends what is prepared.
+    let is_bound = DB::is_bound(&pools[2]).await?;
+    let faults = |bytes| {
+        let before = is_bound.then_some(Fault::None);
+        before.into_iter().chain([Fault::Cut(At::Commit(bytes))])
+    };
     let mut expected = 0;
     for bytes in [0, 4, 200] {
-        let (through, proxy) = through(&pools, 2, "COMMIT PREPARED").await?;
-        proxy.plan([Fault::Cut(At::Commit(bytes))]);
-        let (mut work, _) = fill()?;
+        let (through, proxy) = through(&pools, 2, DB::COMMIT_PREPARED).await?;
+        proxy.plan(faults(bytes));
+        let (mut work, _) = fill(&pools)?;
         assert_eq!(sum(&work.flush(&through).await?), 3 * ROWS);
+        let ends = proxy.traffic()[usize::from(is_bound)];
+        assert!(ends.commit.is_some(), "{ends:?}");
         assert!(work.is_empty());
         expected += ROWS;
         check(&pools, expected).await?;
     }
     // What is rolled back is tried again, too.
     for bytes in [0, 4, 200] {
-        let (through, proxy) = through(&pools, 2, "ROLLBACK PREPARED").await?;
-        proxy.plan([Fault::Cut(At::Commit(bytes))]);
-        let (mut work, tenants) = fill()?;
-        work.add(Tenant {
-            id: decided_by_the_first()?,
-            name: tenants[0].name.clone(),
-        })?;
+        let (through, proxy) = through(&pools, 2, DB::ROLLBACK_PREPARED).await?;
+        proxy.plan(faults(bytes));
+        let (mut work, tenants) = fill(&pools)?;
+        let id = decided_by_the_first()?;
+        let name = tenants[0].name.clone();
+        DB::place(&mut work, Tenant { id, name })?;
         let error = work.flush(&through).await.unwrap_err();
         assert!(
             error.to_string().starts_with("nothing was written on any"),
@@ -444,10 +574,10 @@ fn decided_by_the_first() -> Result<TenantId, ordid::Error> {
     }
 }
 
-async fn a_missing_table_of_marker_rows_is_told(pools: Pools) -> Outcome {
+async fn a_missing_table_of_marker_rows_is_told<DB: Prepares>(pools: Pools<DB>) -> Outcome {
     for shard in 0..SHARDS {
-        Postgres::script(&pools[shard], "ALTER TABLE ordid_flushes RENAME TO gone").await?;
-        let (mut work, _) = fill()?;
+        DB::script(&pools[shard], "ALTER TABLE ordid_flushes RENAME TO gone").await?;
+        let (mut work, _) = fill(&pools)?;
         let error = work.flush(&pools).await.unwrap_err();
         let outcome = &error.shards().expect("sent")[shard];
         let why = outcome.as_ref().unwrap_err();
@@ -455,23 +585,27 @@ async fn a_missing_table_of_marker_rows_is_told(pools: Pools) -> Outcome {
         let words =
             "the table `ordid_flushes` is missing, which each shard of a two-phase commit needs";
         assert!(why.to_string().contains(words), "{why}");
-        Postgres::script(&pools[shard], "ALTER TABLE gone RENAME TO ordid_flushes").await?;
+        DB::script(&pools[shard], "ALTER TABLE gone RENAME TO ordid_flushes").await?;
         check(&pools, 0).await?;
     }
     Ok(())
 }
 
 /// The pooler gives each transaction another connection: also the one that ends what another has prepared.
-async fn over_other_connections(pools: Pools) -> Outcome {
-    let mut direct = Vec::new();
-    for pool in &pools {
+async fn over_other_connections(pools: Pools<Postgres>) -> Outcome {
+    let mut direct: Vec<Pool<Postgres>> = Vec::new();
+    for pool in pools.iter() {
         let port = sqlx::raw_sql("SELECT inet_server_port()").fetch_one(pool);
         let port: i32 = port.await?.try_get(0)?;
         let options = (*pool.connect_options()).clone();
         let options = options.port(u16::try_from(port)?);
         direct.push(PoolOptions::new().connect_with(options).await?);
     }
-    let mut work = begin()?.with_engine(EngineProfile::PGBOUNCER);
+    let direct = Pools {
+        name: pools.name.clone(),
+        pools: direct,
+    };
+    let mut work = begin(&pools)?.with_engine(EngineProfile::PGBOUNCER);
     let first = tenants(ROWS)?;
     for tenant in &first {
         work.add(tenant.clone())?;
@@ -495,7 +629,8 @@ async fn over_other_connections(pools: Pools) -> Outcome {
     check(&direct, ROWS).await?;
     // What a program has left that was killed before its decision.
     let gid = format!(
-        "ordid:{NAME}:{}:0:2",
+        "ordid:{}:{}:0:2",
+        pools.name,
         TenantId::generate().to_raw().simple()
     );
     let left = format!(
@@ -506,11 +641,11 @@ async fn over_other_connections(pools: Pools) -> Outcome {
         Postgres::execute_in(&mut connection, sql).await?;
     }
     assert_eq!(orphans(&pools).await?, [(2, OrphanDecision::NotCommitted)]);
-    let recovered = recover_prepared(NAME, &pools, ANY_AGE).await?;
+    let recovered = recover_prepared(&pools.name, &pools, ANY_AGE).await?;
     assert_eq!(recovered.rolled_back, [gid]);
     drop(connection);
     check(&direct, ROWS).await?;
-    for pool in direct {
+    for pool in direct.iter() {
         pool.close().await;
     }
     Ok(())

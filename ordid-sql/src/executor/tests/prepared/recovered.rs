@@ -200,3 +200,31 @@ fn a_recovery_waits_until_its_fence_is_on_the_disk() {
         "{log}"
     );
 }
+
+/// All databases of one server of MySQL list the same transactions, which flushes prepare and end meanwhile.
+#[test]
+fn what_is_prepared_or_ended_while_databases_are_asked_shows_no_other_order() {
+    let left_at = |elsewhere: usize| {
+        let servers = servers_of([Way::Xa; 3]);
+        let gid = leave(&servers, 1, Uuid::generate());
+        let mut state = servers[elsewhere].state();
+        state.prepared.insert(gid, Vec::new());
+        drop(state);
+        servers
+    };
+    // It is prepared behind the question at its own database, and before that at the next one.
+    let servers = left_at(2);
+    servers[1].once("recover", Answer::Says(false));
+    assert_eq!(orphans_of(servers.each_ref()).unwrap().len(), 1);
+    // It is ended behind the question at another database.
+    let servers = left_at(0);
+    servers[1].state().prepared.clear();
+    servers[0].once("recover", Answer::Succeeds);
+    servers[0].once("recover", Answer::Says(false));
+    assert_eq!(orphans_of(servers.each_ref()).unwrap(), []);
+    // It stays where it should not be.
+    let servers = left_at(0);
+    servers[1].state().prepared.clear();
+    let error = orphans_of(servers.each_ref()).unwrap_err();
+    assert!(error.is_wrong_database(), "{error}");
+}
