@@ -31,13 +31,21 @@ pub fn soak() -> bool {
 }
 
 /// README.md and the chapters of the guide, whose examples must compile and run. A test of `tests/lists.rs` compares
-/// this list with `docs/src`. The chapters that need the libraries of object-relational mappers are in `tests/orms`.
+/// this list with `docs/src`. The chapters that need other libraries than SQLx are in `tests/orms`.
 #[cfg(doctest)]
 pub mod _documentation {
     #[doc = include_str!("../../README.md")]
     pub mod readme {}
     #[doc = include_str!("../../docs/src/beyond-one-machine.md")]
     pub mod beyond_one_machine {}
+    #[doc = include_str!("../../docs/src/choose-a-key.md")]
+    pub mod choose_a_key {}
+    #[doc = include_str!("../../docs/src/coordinated-ids.md")]
+    pub mod coordinated_ids {}
+    #[doc = include_str!("../../docs/src/engines/babelfish.md")]
+    pub mod engines_babelfish {}
+    #[doc = include_str!("../../docs/src/engines/postgresql.md")]
+    pub mod engines_postgresql {}
     #[doc = include_str!("../../docs/src/entities.md")]
     pub mod entities {}
     #[doc = include_str!("../../docs/src/migrate.md")]
@@ -48,8 +56,12 @@ pub mod _documentation {
     pub mod public_ids {}
     #[doc = include_str!("../../docs/src/retries.md")]
     pub mod retries {}
-    #[doc = include_str!("../../docs/src/start/sql-by-hand.md")]
-    pub mod start_sql_by_hand {}
+    #[doc = include_str!("../../docs/src/start/oracle.md")]
+    pub mod start_oracle {}
+    #[doc = include_str!("../../docs/src/start/sqlx.md")]
+    pub mod start_sqlx {}
+    #[doc = include_str!("../../docs/src/start/tiberius.md")]
+    pub mod start_tiberius {}
     #[doc = include_str!("../../docs/src/testing.md")]
     pub mod testing {}
     #[doc = include_str!("../../docs/src/unit-of-work.md")]

@@ -1,4 +1,4 @@
-//! The chapters of the guide that need the libraries of object-relational mappers, whose examples must compile and run.
+//! The chapters of the guide that need Diesel, SeaORM, rusqlite or tokio-postgres, whose examples must compile and run.
 
 #[cfg(doctest)]
 pub mod _documentation {
@@ -6,4 +6,6 @@ pub mod _documentation {
     pub mod diesel {}
     #[doc = include_str!("../../../docs/src/start/seaorm.md")]
     pub mod seaorm {}
+    #[doc = include_str!("../../../docs/src/start/sql-by-hand.md")]
+    pub mod sql_by_hand {}
 }
