@@ -26,18 +26,18 @@ fn ordid_with(arguments: &[&str], stdin: &str) -> Run {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
+        .expect("the program starts");
+    let mut input = child.stdin.take().expect("stdin is a pipe");
     let stdin = stdin.to_owned();
     // The command may end before it has read all.
     let writer = std::thread::spawn(move || {
         let _ = input.write_all(stdin.as_bytes());
     });
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
+    let output = child.wait_with_output().expect("it is waited for once");
+    writer.join().expect("the writer does not panic");
     Run {
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        stdout: String::from_utf8(output.stdout).expect("it prints UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("it prints UTF-8"),
         code: output.status.code(),
     }
 }
@@ -55,7 +55,7 @@ fn snapshot(name: &str, arguments: &[&str], code: i32) {
         .join("tests/snapshots")
         .join(name);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        fs::write(&file, &run.stdout).unwrap();
+        fs::write(&file, &run.stdout).expect("the snapshot can be written");
     }
     let kept = fs::read_to_string(&file).unwrap_or_default();
     assert_eq!(

@@ -37,7 +37,7 @@ const TABLE: &str = "orders";
 /// An engine, on one machine or on many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Server {
+enum Target {
     /// PostgreSQL
     #[value(alias = "postgresql")]
     Postgres,
@@ -70,7 +70,7 @@ enum Server {
     Galera,
 }
 
-impl Server {
+impl Target {
     /// Returns the engine whose columns it has.
     const fn engine(self) -> Engine {
         match self {
@@ -195,7 +195,7 @@ impl Library {
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The database engine
-    engine: Server,
+    engine: Target,
     /// How many machines make keys
     #[arg(long, default_value = "many")]
     machines: Machines,
@@ -213,7 +213,7 @@ pub(crate) struct Arguments {
 /// The answer.
 #[derive(Serialize)]
 struct Advice {
-    engine: Server,
+    engine: Target,
     machines: Machines,
     library: Library,
     public: bool,
@@ -230,7 +230,7 @@ struct Advice {
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
 struct Question {
-    server: Server,
+    server: Target,
     machines: Machines,
     is_public: bool,
     is_64: bool,
@@ -315,7 +315,7 @@ fn derive(scheme: &Entry, engine: Engine, library: Library, column: &AnyColumn) 
 }
 
 /// Returns the statements that make a table.
-fn ddl(server: Server, column: &AnyColumn) -> Vec<String> {
+fn ddl(server: Target, column: &AnyColumn) -> Vec<String> {
     let engine = server.engine();
     let quote = |name: &str| match engine {
         Engine::Postgres => Postgres::quote(name),
@@ -341,18 +341,18 @@ fn ddl(server: Server, column: &AnyColumn) -> Vec<String> {
         _ => profile.split_by_bucket::<SpreadUuid, UuidColumn, Postgres>(TABLE),
     };
     match server {
-        Server::Sqlite if column.name == "blob" => vec![lines(&[key], " WITHOUT ROWID")],
-        Server::Cockroachdb => {
+        Target::Sqlite if column.name == "blob" => vec![lines(&[key], " WITHOUT ROWID")],
+        Target::Cockroachdb => {
             let mut all = vec![lines(&[key], "")];
             all.extend(splits(EngineProfile::COCKROACHDB));
             all
         }
-        Server::Yugabytedb => {
+        Target::Yugabytedb => {
             let end =
                 splits(EngineProfile::YUGABYTEDB).map_or_else(String::new, |end| format!(" {end}"));
             vec![lines(&[not_key, format!("PRIMARY KEY ({id} ASC)")], &end)]
         }
-        Server::Tidb => {
+        Target::Tidb => {
             let mut all = vec![lines(
                 &[
                     not_key,
@@ -363,7 +363,7 @@ fn ddl(server: Server, column: &AnyColumn) -> Vec<String> {
             all.extend(splits(EngineProfile::TIDB));
             all
         }
-        Server::Citus => {
+        Target::Citus => {
             // The tenant has a key of the same kind.
             let tenant_column = not_key.replace(&id, &tenant);
             let key = format!("PRIMARY KEY ({tenant}, {id})");
@@ -372,7 +372,7 @@ fn ddl(server: Server, column: &AnyColumn) -> Vec<String> {
                 format!("SELECT create_distributed_table('{TABLE}', 'tenant_id')"),
             ]
         }
-        Server::Vitess => {
+        Target::Vitess => {
             let tenant_column = not_key.replace(&id, &tenant);
             let key = format!("PRIMARY KEY ({tenant}, {id})");
             vec![

@@ -88,7 +88,7 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// As [`Generator::try_generate`]: the layout may have no time left.
+    /// As [`Generator::try_generate`](crate::generator::Generator::try_generate): the layout may have no time left.
     pub fn make(&'static self) -> Option<Result<Specimen, Error>> {
         let key = match (self.generator, self.example) {
             (Ok(make), _) => make(None, Arc::new(SystemClock))

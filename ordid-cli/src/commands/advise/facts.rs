@@ -3,7 +3,7 @@
 use ordid_core::scheme::catalogue::{AnyColumn, Entry};
 use serde::Serialize;
 
-use super::{Machines, Question, Server};
+use super::{Machines, Question, Target};
 use crate::engine::Engine;
 
 /// A statement, and the page that says so.
@@ -17,8 +17,7 @@ pub(super) struct Fact {
 const PLATFORM: &str = "https://github.com/ordid/ordid/blob/main/PLATFORM.md";
 const ENGINES: &str =
     "https://github.com/ordid/ordid/blob/main/PLATFORM.md#engines-beyond-one-machine";
-const SPREAD_KEYS: &str =
-    "https://github.com/ordid/ordid/blob/main/docs/src/beyond-one-machine.md#spread-keys-over-machines";
+const SPREAD_KEYS: &str = "https://github.com/ordid/ordid/blob/main/docs/src/beyond-one-machine.md#spread-keys-over-machines";
 const RFC_SORTING: &str = "https://www.rfc-editor.org/rfc/rfc9562.html#section-6.11";
 const RFC_UNGUESSABLE: &str = "https://www.rfc-editor.org/rfc/rfc9562.html#section-6.9";
 const RFC_SECURITY: &str = "https://www.rfc-editor.org/rfc/rfc9562.html#section-8";
@@ -110,7 +109,7 @@ fn of_server(question: Question) -> Vec<Fact> {
         SPREAD_KEYS,
     );
     match question.server {
-        Server::Cockroachdb => vec![
+        Target::Cockroachdb => vec![
             fact(
                 "keys that rise put all inserts on the last range, which load-based splitting cannot relieve",
                 "https://www.cockroachlabs.com/docs/stable/hash-sharded-indexes",
@@ -126,7 +125,7 @@ fn of_server(question: Question) -> Vec<Fact> {
                 ENGINES,
             ),
         ],
-        Server::Yugabytedb => vec![
+        Target::Yugabytedb => vec![
             fact(
                 "a primary key without ASC is sharded by its hash: no rows stand in the order of the key, and a query by \
                  range asks all tablets",
@@ -138,7 +137,7 @@ fn of_server(question: Question) -> Vec<Fact> {
             ),
             spread,
         ],
-        Server::Tidb => vec![
+        Target::Tidb => vec![
             match question.is_64 {
                 false => fact(
                     "UUIDs go into BINARY(16) under a CLUSTERED primary key, without the swap_flag of UUID_TO_BIN, which \
@@ -158,7 +157,7 @@ fn of_server(question: Question) -> Vec<Fact> {
                 ENGINES,
             ),
         ],
-        Server::Dsql => vec![
+        Target::Dsql => vec![
             fact(
                 "the table is stored in the order of its primary key and split by it: rising keys send all inserts to one \
                  partition. It cannot be changed later",
@@ -171,7 +170,7 @@ fn of_server(question: Question) -> Vec<Fact> {
                 ENGINES,
             ),
         ],
-        Server::Citus => vec![
+        Target::Citus => vec![
             fact(
                 "a primary key has to contain the distribution column, so the key is of two columns: the tenant, and the id",
                 "https://docs.citusdata.com/en/v11.3/develop/migration_mt_query.html",
@@ -181,7 +180,7 @@ fn of_server(question: Question) -> Vec<Fact> {
                 ENGINES,
             ),
         ],
-        Server::Vitess => vec![
+        Target::Vitess => vec![
             fact(
                 "each sharded table has a primary vindex, which says on which shard a row is: a hash of the tenant keeps the \
                  rows of one together",
@@ -192,7 +191,7 @@ fn of_server(question: Question) -> Vec<Fact> {
                 "https://planetscale.com/docs/sharding/pre-sharding-checklist",
             ),
         ],
-        Server::Galera => vec![
+        Target::Galera => vec![
             fact(
                 "each table needs a primary key",
                 "https://mariadb.com/docs/galera-cluster/reference/mariadb-galera-cluster-known-limitations",

@@ -5,7 +5,7 @@ use super::*;
 /// Every question.
 fn questions() -> Vec<Question> {
     let mut all = Vec::new();
-    for server in Server::value_variants() {
+    for server in Target::value_variants() {
         for machines in Machines::value_variants() {
             for is_public in [false, true] {
                 for is_64 in [false, true] {
@@ -79,25 +79,25 @@ fn buckets_get_ranges_by_the_statement_of_the_engine() {
         };
         advise(question, Library::Sqlx).unwrap().ddl
     };
-    let cockroach = ddl(Server::Cockroachdb, false);
+    let cockroach = ddl(Target::Cockroachdb, false);
     assert!(
         cockroach[1]
             .starts_with("ALTER TABLE \"orders\" SPLIT AT VALUES ('10000000-0000-8000-a000-"),
         "{cockroach:?}"
     );
     assert_eq!(cockroach[1].matches("::uuid").count(), 15);
-    let yugabyte = ddl(Server::Yugabytedb, true);
+    let yugabyte = ddl(Target::Yugabytedb, true);
     assert!(
         yugabyte.len() == 1
             && yugabyte[0].contains("PRIMARY KEY (\"id\" ASC)\n) SPLIT AT VALUES (("),
         "{yugabyte:?}"
     );
-    let tidb = ddl(Server::Tidb, false);
+    let tidb = ddl(Target::Tidb, false);
     assert!(
         tidb[1].starts_with("SPLIT TABLE `orders` BY (X'1000"),
         "{tidb:?}"
     );
-    assert_eq!(ddl(Server::Dsql, false).len(), 1, "it splits by itself");
+    assert_eq!(ddl(Target::Dsql, false).len(), 1, "it splits by itself");
 }
 
 #[test]

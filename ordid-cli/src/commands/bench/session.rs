@@ -77,7 +77,7 @@ macro_rules! bound {
     };
 }
 
-/// Whether SQLite advises against `WITHOUT ROWID` (https://sqlite.org/withoutrowid.html): rows longer than a twentieth of
+/// Whether SQLite advises against `WITHOUT ROWID` (<https://sqlite.org/withoutrowid.html>): rows longer than a twentieth of
 /// a page. From a quarter on, each row has pages of its own.
 pub(super) const fn is_long_for_sqlite(width: u32) -> bool {
     width > 4096 / 20
