@@ -15,6 +15,7 @@ mod input;
 mod interrupt;
 mod machine;
 mod migration;
+mod near;
 mod output;
 mod progress;
 mod report;

@@ -9,7 +9,6 @@ mod backfill;
 pub(crate) mod journal;
 pub(crate) mod model;
 mod mysql;
-mod near;
 mod postgres;
 pub(crate) mod request;
 pub(crate) mod session;

@@ -5,7 +5,7 @@ use ordid_core::{
     scheme::catalogue::{self, AnyColumn, CATALOGUE, Entry},
 };
 
-use crate::{engine::Engine, failure::Failure};
+use crate::{engine::Engine, failure::Failure, near};
 
 /// A scheme that a user has named.
 #[derive(Debug, Clone, Copy)]
@@ -15,38 +15,20 @@ impl std::str::FromStr for Named {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        catalogue::find(name).map(Self).ok_or_else(|| {
-            let near = nearest(name, CATALOGUE.iter().map(|entry| entry.name));
-            format!("there is no scheme of this name{near}; `ordid schemes` lists them")
-        })
+        named(name).map(Self)
     }
 }
 
-/// Returns `, did you mean ..?` with the name that is nearest to what was written, if one is near.
-pub(crate) fn nearest<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let distances = names.map(|name| (distance(written, name), name));
-    match distances.min() {
-        Some((distance, name)) if distance <= written.len().div_ceil(3) => {
-            format!("; did you mean `{name}`?")
-        }
-        _ => String::new(),
-    }
-}
-
-/// The least number of characters to add, to leave out or to change.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, left) in left.chars().enumerate() {
-        let mut above_left = row[0];
-        row[0] = index + 1;
-        for (column, right) in right.iter().enumerate() {
-            let changed = above_left + usize::from(left != *right);
-            above_left = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(above_left + 1);
-        }
-    }
-    row[right.len()]
+/// Returns the scheme of this name.
+///
+/// # Errors
+///
+/// There is none; the message has the name that is nearest, if one is near.
+pub(crate) fn named(name: &str) -> Result<&'static Entry, String> {
+    catalogue::find(name).ok_or_else(|| {
+        let near = near::suggestion(name, CATALOGUE.iter().map(|entry| entry.name));
+        format!("there is no scheme `{name}`{near}: `ordid schemes` lists them")
+    })
 }
 
 /// Returns the columns of an engine that store the scheme's keys, those that keep their order first.
@@ -57,49 +39,68 @@ pub(crate) fn columns(scheme: &'static Entry, engine: Engine) -> Vec<AnyColumn> 
     columns
 }
 
-/// Returns the column of this name, or the one that keeps the order of the scheme's keys.
+/// Returns the column of this name, or the first that keeps the order of the scheme's keys, or else the first one.
 ///
 /// # Errors
 ///
-/// The engine has no such column for these keys, or the keys lose their order in it.
-pub(crate) fn ordered_column(
+/// The engine has no such column for these keys.
+pub(crate) fn column(
     scheme: &'static Entry,
     engine: Engine,
     name: Option<&str>,
 ) -> Result<AnyColumn, Failure> {
     let columns = columns(scheme, engine);
-    let ordered = columns
-        .iter()
-        .filter(|column| column.keeps_order_of(scheme));
-    let ordered: Vec<&AnyColumn> = ordered.collect();
-    let others = || match ordered.iter().map(|column| column.name).collect::<Vec<_>>() {
-        names if names.is_empty() => format!("no column of {engine} keeps their order"),
-        names => format!("they keep it in {}", names.join(", ")),
-    };
-    let found = match name {
-        None => ordered.first().copied(),
+    let name = name.map(|name| name.replace('-', "_"));
+    let found = match &name {
+        None => columns.first(),
         Some(name) => columns.iter().find(|column| column.name == name),
     };
-    match (found, name) {
-        (Some(column), _) if column.keeps_order_of(scheme) => Ok(*column),
-        (Some(column), _) => Err(Failure::wrong(format_args!(
-            "`{}` keys lose their order in the column `{}` of {engine}: it {}; {}",
-            scheme.name,
-            column.name,
-            column.comparison.describe(),
-            others()
-        ))),
-        (None, Some(name)) => Err(Failure::wrong(format_args!(
-            "{engine} has no column `{name}` for `{}` keys; {}",
-            scheme.name,
-            others()
-        ))),
-        (None, None) => Err(Failure::wrong(format_args!(
-            "`{}` keys: {}",
-            scheme.name,
-            others()
-        ))),
+    found.copied().ok_or_else(|| {
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        match (name, names.is_empty()) {
+            (Some(name), false) => Failure::wrong(format_args!(
+                "{engine} has no column `{name}` for `{}` keys; it has {}",
+                scheme.name,
+                names.join(", ")
+            )),
+            _ => Failure::wrong(format_args!(
+                "{engine} has no column for `{}` keys",
+                scheme.name
+            )),
+        }
+    })
+}
+
+/// Returns the column of this name, or the first that keeps the order of the scheme's keys.
+///
+/// # Errors
+///
+/// The engine has no such column for these keys, or the keys lose their order in it; the message has the ways out.
+pub(crate) fn ordered_column(
+    scheme: &'static Entry,
+    engine: Engine,
+    name: Option<&str>,
+) -> Result<AnyColumn, Failure> {
+    let column = column(scheme, engine, name)?;
+    if column.keeps_order_of(scheme) {
+        return Ok(column);
     }
+    let columns = columns(scheme, engine).into_iter();
+    let ordered = columns.filter(|column| column.keeps_order_of(scheme));
+    let way_out = match ordered.map(|column| column.name).collect::<Vec<_>>() {
+        names if names.is_empty() => format!("no column of {engine} keeps it"),
+        names => format!("they keep it in {}", names.join(", ")),
+    };
+    let other = CATALOGUE.iter().find(|entry| column.keeps_order_of(entry));
+    let other = other.map_or_else(String::new, |entry| {
+        format!("; keys of `{}` keep theirs here", entry.name)
+    });
+    Err(Failure::wrong(format_args!(
+        "`{}` keys lose their order in the column `{}` of {engine}: it {}; {way_out}{other}",
+        scheme.name,
+        column.name,
+        column.comparison.describe()
+    )))
 }
 
 /// A clock that stands still.
@@ -120,7 +121,7 @@ mod tests {
         let message = "uuid_7".parse::<Named>().unwrap_err();
         assert_eq!(
             message,
-            "there is no scheme of this name; did you mean `uuid_v7`?; `ordid schemes` lists them"
+            "there is no scheme `uuid_7`; did you mean `uuid_v7`?: `ordid schemes` lists them"
         );
         assert!(
             !"zzzzzz"
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(
             refused(Engine::SqlServer, Some("unique_identifier")),
             "`uuid_v7` keys lose their order in the column `unique_identifier` of SQL Server: it compares bytes 10 to 15 \
-             first; they keep it in unique_identifier_permuted, binary16"
+             first; they keep it in unique_identifier_permuted, binary16; keys of `comb_nhibernate` keep theirs here"
         );
         assert!(refused(Engine::Mysql, Some("uuid")).starts_with("MySQL has no column `uuid`"));
         let scheme = catalogue::find("uuid_v7").unwrap();

@@ -9,13 +9,12 @@ use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{
     model::Table,
-    near,
     request::{Draft, Refusals, Request},
     session::Session,
     subject::{Column, ForeignKey, Moved, creation_time, literal, named},
     target::Target,
 };
-use crate::{engine::Engine, failure::Failure};
+use crate::{engine::Engine, failure::Failure, near};
 
 /// What the catalog says of the table.
 struct Found {

@@ -14,13 +14,12 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
 use super::{
     model::Table,
-    near,
     request::{Draft, Refusals, Request},
     session::Session,
     subject::{Column, ForeignKey, Moved, creation_time, literal, named},
     target::Target,
 };
-use crate::failure::Failure;
+use crate::{failure::Failure, near};
 
 /// What the catalog says of the table.
 struct Found {

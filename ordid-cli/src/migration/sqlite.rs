@@ -9,14 +9,13 @@ use ordid_core::storage::{Dialect as _, dialect::Sqlite};
 
 use super::{
     model::{Action, Check, Statement, Step, Table},
-    near,
     request::{Draft, Refusals, Request},
     session::Session,
     sqlite_ddl::retyped,
     subject::{creation_time, literal, named},
     target::Target,
 };
-use crate::{engine::Engine, failure::Failure};
+use crate::{engine::Engine, failure::Failure, near};
 
 /// Columns, and whether each is the key.
 type Moving = Vec<(String, bool)>;

@@ -1,9 +1,9 @@
 //! Where a move goes: the scheme, the column, and the SQL by which a trigger makes such a key.
 
-use ordid_core::scheme::catalogue::{self, AnyColumn, Entry};
+use ordid_core::scheme::catalogue::{AnyColumn, Entry};
 
-use super::{backfill::bytes_of, near};
-use crate::{engine::Engine, failure::Failure};
+use super::backfill::bytes_of;
+use crate::{engine::Engine, failure::Failure, scheme};
 
 /// The scheme and the column of the new keys.
 #[derive(Debug, Clone, Copy)]
@@ -45,48 +45,17 @@ impl Target {
             Some((name, column)) => (name, Some(column)),
             None => (text, None),
         };
-        let Some(scheme) = catalogue::find(name) else {
-            let names = catalogue::CATALOGUE.iter().map(|entry| entry.name);
-            return Err(Failure::wrong(format_args!(
-                "there is no scheme `{name}`{}: see `ordid schemes`",
-                near::suggestion(name, names)
-            )));
+        let scheme = scheme::named(name).map_err(Failure::wrong)?;
+        let preferred = || {
+            let all = scheme::columns(scheme, engine);
+            let mut known = columns(engine).iter();
+            let ordered = |name: &&&str| {
+                all.iter()
+                    .any(|it| it.name == **name && it.keeps_order_of(scheme))
+            };
+            known.find(ordered).copied()
         };
-        let all: Vec<AnyColumn> = scheme
-            .columns()
-            .into_iter()
-            .filter(|it| it.dialect == engine.name())
-            .collect();
-        let column = match column {
-            Some(wanted) => {
-                let wanted = wanted.replace('-', "_");
-                let found = all.iter().find(|it| it.name == wanted);
-                *found.ok_or_else(|| {
-                    let names: Vec<&str> = all.iter().map(|it| it.name).collect();
-                    Failure::wrong(format_args!(
-                        "{engine} has no column `{wanted}` for keys of `{}`: it has {}",
-                        scheme.name,
-                        names.join(", ")
-                    ))
-                })?
-            }
-            None => {
-                let mut known = columns(engine)
-                    .iter()
-                    .filter_map(|name| all.iter().find(|it| it.name == *name));
-                let ordered = known.clone().find(|it| it.keeps_order_of(scheme));
-                let column = ordered.or_else(|| known.next()).or_else(|| all.first());
-                *column.ok_or_else(|| {
-                    Failure::wrong(format_args!(
-                        "{engine} has no column for keys of `{}`",
-                        scheme.name
-                    ))
-                })?
-            }
-        };
-        if !column.keeps_order_of(scheme) {
-            return Err(lost_order(engine, scheme, &column, &all));
-        }
+        let column = scheme::ordered_column(scheme, engine, column.or_else(preferred))?;
         let target = Self { scheme, column };
         if target.hex("0", "0", "0").is_none() {
             let known: Vec<&str> = SCHEMES.iter().map(|(name, _)| *name).collect();
@@ -175,23 +144,6 @@ impl Target {
     }
 }
 
-/// The message of the library's check at compile time, for a column that is known at run time only.
-fn lost_order(engine: Engine, scheme: &Entry, column: &AnyColumn, all: &[AnyColumn]) -> Failure {
-    let way_out = match all.iter().find(|it| it.keeps_order_of(scheme)) {
-        Some(other) => format!("the column `{}`, which keeps it; ", other.name),
-        None => String::new(),
-    };
-    let other = catalogue::CATALOGUE
-        .iter()
-        .find(|entry| column.keeps_order_of(entry))
-        .map_or("uuid_v7", |entry| entry.name);
-    Failure::wrong(format_args!(
-        "`{}` keys lose their order in the column `{}` of {engine}; ways out: {way_out}a scheme that rises there, such as \
-         `{other}`",
-        scheme.name, column.name
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,12 +173,14 @@ mod tests {
     fn a_target_of_no_use_is_refused_with_a_way_out() {
         let lost = message(Engine::Mariadb, "ulid:mariadb_uuid");
         assert!(
-            lost.starts_with("`ulid` keys lose their order in the column `mariadb_uuid` of MariaDB; ways out: the column `"),
+            lost.starts_with(
+                "`ulid` keys lose their order in the column `mariadb_uuid` of MariaDB: it "
+            ) && lost.contains("they keep it in binary16"),
             "{lost}"
         );
         assert!(message(Engine::Postgres, "uuid_v4").contains("lose their order"));
         assert!(message(Engine::Postgres, "uuid_v77").contains("did you mean `uuid_v7`?"));
-        assert!(message(Engine::Postgres, "uuid_v7:binary16").contains("it has uuid"));
+        assert!(message(Engine::Postgres, "uuid_v7:binary16").contains("it has uuid, bytea"));
         assert!(message(Engine::Postgres, "snowflake").contains("cannot make such keys"));
     }
 }

@@ -300,10 +300,10 @@ fn existing(url: &str) -> Result {
 
 fn unknown_keys(url: &str) -> Result {
     for (keys, words) in [
-        ("guid", "there is no scheme \"guid\""),
+        ("guid", "there is no scheme `guid`"),
         (
             "uuid_v7:raw16",
-            "has no column \"raw16\" for keys of uuid_v7: use one of ",
+            "has no column `raw16` for `uuid_v7` keys; it has ",
         ),
         (
             "auto,tickets",

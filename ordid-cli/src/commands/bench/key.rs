@@ -7,11 +7,11 @@ use std::sync::{
 
 use ordid_core::{
     clock::{Clock, Timestamp},
-    scheme::catalogue::{self, AnyColumn, AnyGenerator, Entry, RawForm},
+    scheme::catalogue::{AnyColumn, AnyGenerator, Entry, RawForm},
 };
 use uuid::Uuid;
 
-use crate::{engine::Engine, failure::Failure};
+use crate::{engine::Engine, failure::Failure, scheme};
 
 /// The word for the database's own counter.
 const AUTO: &str = "auto";
@@ -99,35 +99,17 @@ impl Key {
             Some((scheme, column)) => (scheme, Some(column)),
             None => (name, None),
         };
-        let scheme = catalogue::find(scheme).ok_or_else(|| {
+        let scheme = scheme::named(scheme).map_err(|error| {
             Failure::wrong(format_args!(
-                "there is no scheme {scheme:?}: use auto, or a scheme that `ordid schemes` lists, such as uuid_v7"
+                "{error}; `auto` stands for the counter of the database"
             ))
         })?;
-        let mut columns = scheme.columns();
-        columns.retain(|column| column.dialect == engine.name());
         // The first one is the narrowest, unless the scheme rises in another one only.
-        columns.sort_by_key(|column| !column.keeps_order_of(scheme));
-        let column = match wanted {
-            None => columns.first(),
-            Some(wanted) => columns.iter().find(|column| column.name == wanted),
-        };
-        let Some(column) = column else {
-            let names: Vec<_> = columns.iter().map(|column| column.name).collect();
-            return Err(Failure::wrong(match names.as_slice() {
-                [] => format!("{engine} has no column for keys of {}", scheme.name),
-                _ => format!(
-                    "{engine} has no column {:?} for keys of {}: use one of {}",
-                    wanted.unwrap_or_default(),
-                    scheme.name,
-                    names.join(", ")
-                ),
-            }));
-        };
+        let column = scheme::column(scheme, engine, wanted)?;
         let key = Self {
             name: format!("{}:{}", scheme.name, column.name),
             sql_type: column.sql_type.to_owned(),
-            made: Some((scheme, *column)),
+            made: Some((scheme, column)),
         };
         // A scheme that only a store makes, or whose time is over, is refused before anything is begun.
         match key.source()?.next() {
@@ -305,7 +287,7 @@ mod tests {
     #[test]
     fn every_scheme_of_the_catalogue_is_benched_or_refused_in_a_line() {
         for engine in ENGINES {
-            for entry in catalogue::CATALOGUE {
+            for entry in ordid_core::scheme::catalogue::CATALOGUE {
                 match Key::parse(entry.name, engine) {
                     Ok(key) => drop(
                         key.source()
@@ -326,11 +308,11 @@ mod tests {
         };
         assert_eq!(
             refused("guid"),
-            "there is no scheme \"guid\": use auto, or a scheme that `ordid schemes` lists, such as uuid_v7"
+            "there is no scheme `guid`; did you mean `ulid`?: `ordid schemes` lists them; `auto` stands for the counter of the database"
         );
         assert_eq!(
             refused("uuid_v7:binary16"),
-            "SQLite has no column \"binary16\" for keys of uuid_v7: use one of blob, text, char22, char26"
+            "SQLite has no column `binary16` for `uuid_v7` keys; it has blob, text, char22, char26"
         );
     }
 }
