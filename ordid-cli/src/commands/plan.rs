@@ -19,6 +19,8 @@ use std::{fs, io::Write as _, path::PathBuf};
 
 use clap::Args;
 
+mod html;
+
 use crate::{
     database::Access,
     failure::{Failure, Outcome},
@@ -30,6 +32,7 @@ use crate::{
         session::Session,
     },
     output::{Output, Style},
+    report::Report,
 };
 
 /// Arguments of `ordid plan`.
@@ -53,6 +56,9 @@ pub(crate) struct Arguments {
     /// Replace a plan that is there
     #[arg(long)]
     force: bool,
+    /// Write a report for a browser, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -67,6 +73,9 @@ impl Arguments {
             to: &self.to,
             created: self.created.as_deref(),
         };
+        if let Some(path) = &self.html {
+            Report::check_path(path)?;
+        }
         let plan = interrupt::run_droppable(|| async {
             let mut session = Session::connect(&self.url, Access::Read).await?;
             migration::plan(&mut session, &request).await
@@ -86,6 +95,9 @@ impl Arguments {
             format!("ordid-move-{name}.json").into()
         });
         self.write(&path, &plan)?;
+        if let Some(path) = &self.html {
+            html::report(&plan).write(path)?;
+        }
         match output.is_json() {
             true => output.json(&plan)?,
             false => show(output, &plan, &path)?,
@@ -120,39 +132,52 @@ impl Arguments {
     }
 }
 
-fn show(output: &mut Output, plan: &Plan, path: &std::path::Path) -> Result<(), Failure> {
-    let title = format!(
+/// Says what is moved where, in a line.
+fn title(plan: &Plan) -> String {
+    format!(
         "{} {}: {} gets keys of {} in columns {}",
         plan.engine.name(),
         plan.server,
         plan.table,
         plan.scheme,
         plan.column
-    );
-    output.line(&output.paint(Style::Bold, &title))?;
+    )
+}
+
+/// Says how much is moved, in two lines.
+fn facts(plan: &Plan) -> [String; 2] {
     let order = match &plan.created {
         Some(column) => format!("keys have the time of {column}"),
         None => "keys have made-up times".to_owned(),
     };
-    output.line(&format!(
-        "about {} rows, {} MB; about {}; {order}",
-        plan.rows,
-        plan.bytes / 1_000_000,
-        duration(plan.steps.iter().map(|step| step.seconds).sum())
-    ))?;
     let others: Vec<&str> = plan
         .catalog
         .iter()
         .skip(1)
         .map(|it| it.name.as_str())
         .collect();
-    output.line(&match others.is_empty() {
-        true => "no table refers to it".to_owned(),
-        false => format!(
-            "tables that refer to it, and move with it: {}",
-            others.join(", ")
+    [
+        format!(
+            "about {} rows, {} MB; about {}; {order}",
+            plan.rows,
+            plan.bytes / 1_000_000,
+            duration(plan.steps.iter().map(|step| step.seconds).sum())
         ),
-    })?;
+        match others.is_empty() {
+            true => "no table refers to it".to_owned(),
+            false => format!(
+                "tables that refer to it, and move with it: {}",
+                others.join(", ")
+            ),
+        },
+    ]
+}
+
+fn show(output: &mut Output, plan: &Plan, path: &std::path::Path) -> Result<(), Failure> {
+    output.line(&output.paint(Style::Bold, &title(plan)))?;
+    for fact in facts(plan) {
+        output.line(&fact)?;
+    }
     for note in &plan.notes {
         output.line(&format!("{} {note}", output.paint(Style::Warning, "note:")))?;
     }

@@ -20,6 +20,10 @@ use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     trials.push(Trial::test(
+        "move::plan_writes_a_report_for_a_browser [sqlite]",
+        sqlite::report,
+    ));
+    trials.push(Trial::test(
         "move::a_killed_rebuild_loses_no_row_and_is_rolled_back_and_finished [sqlite]",
         sqlite::rebuilt,
     ));

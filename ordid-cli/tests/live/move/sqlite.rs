@@ -229,6 +229,40 @@ pub(crate) fn rebuilt() -> Result {
     }
 }
 
+/// A report for a browser has each step of the plan with its SQL, and names of the user's are escaped.
+pub(crate) fn report() -> Result {
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (file, plan, html) = (path("odd.sqlite"), path("plan.json"), path("plan.html"));
+    script(
+        &file,
+        r#"CREATE TABLE "<b>" (id INTEGER PRIMARY KEY AUTOINCREMENT); INSERT INTO "<b>" DEFAULT VALUES"#,
+    )?;
+    let arguments = [
+        "plan", &file, "--table", "<b>", "--to", "uuid_v7", "-o", &plan, "--html", &html,
+    ];
+    printed(&arguments, 0)?;
+    let html = std::fs::read_to_string(html)?;
+    for words in [
+        "The move, 1: ",
+        "The way back after the switch, 1: ",
+        "DROP TABLE &quot;&lt;b&gt;&quot;",
+    ] {
+        assert!(html.contains(words), "{words} is not in {html}");
+    }
+    assert!(!html.contains("<b>"), "{html}");
+    // A file that cannot be written is told before anything is planned.
+    let nowhere = path("no/folder.html");
+    let line = refused(
+        &[
+            "plan", &file, "--table", "<b>", "--to", "uuid_v7", "--html", &nowhere,
+        ],
+        3,
+    )?;
+    assert!(line.contains("folder.html"), "{line}");
+    Ok(())
+}
+
 pub(crate) fn refusals() -> Result {
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
