@@ -37,6 +37,29 @@ fn the_guide_names_every_scheme() {
     );
 }
 
+#[test]
+fn security_counts_the_unknown_bits_of_each_scheme_as_the_catalogue_does() {
+    let text = include_str!("../../SECURITY.md");
+    let rows = text.lines().filter_map(|line| {
+        let (bits, schemes) = line.strip_prefix("| ")?.split_once(" | ")?;
+        Some((bits.parse::<u32>().ok()?, schemes))
+    });
+    let mut said: Vec<(&str, u32)> = rows
+        .flat_map(|(bits, schemes)| {
+            schemes
+                .split('`')
+                .skip(1)
+                .step_by(2)
+                .map(move |name| (name, bits))
+        })
+        .collect();
+    let entries = ordid::scheme::catalogue::CATALOGUE.iter();
+    let mut known: Vec<(&str, u32)> = entries.map(|it| (it.name, it.unknown_bits)).collect();
+    said.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(said, known);
+}
+
 /// Returns the chapters of the guide, each with its path below `docs/src`.
 fn chapters() -> Vec<(String, String)> {
     fn below(folder: &Path, name: &str, found: &mut Vec<(String, String)>) {
