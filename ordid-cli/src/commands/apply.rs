@@ -17,6 +17,7 @@ use clap::Args;
 
 use crate::{
     database::Access,
+    engine::Engine,
     failure::{Failure, Outcome},
     interrupt::{self, Interrupt},
     migration::{
@@ -98,6 +99,8 @@ impl Arguments {
         let journal = Journal::of(plan);
         let found = journal.read(&mut session).await?;
         let entry = self.first(plan, found.as_ref())?;
+        // SQLite's journal is written by the transaction of the first step.
+        let in_transaction = plan.engine == Engine::Sqlite;
         if found.is_none() {
             let tables = migration::describe(&mut session, plan).await?;
             if let Some(difference) = model::difference(&plan.catalog, &tables) {
@@ -105,8 +108,10 @@ impl Arguments {
                     "the tables have changed since the plan was made: {difference}; make a new plan"
                 )));
             }
-            journal.create(&mut session, &entry).await?;
-        } else if found.as_ref() != Some(&entry) {
+            if !in_transaction {
+                journal.create(&mut session, &entry).await?;
+            }
+        } else if found.as_ref() != Some(&entry) && !in_transaction {
             journal.enter(&mut session, &entry).await?;
         }
         let rows = u64::try_from(plan.rows).unwrap_or(0);

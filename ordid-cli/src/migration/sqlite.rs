@@ -8,14 +8,17 @@
 use ordid_core::storage::{Dialect as _, dialect::Sqlite};
 
 use super::{
-    model::{Action, Check, Statement, Step, Table},
+    model::Table,
     request::{Draft, Refusals, Request},
     session::Session,
-    sqlite_ddl::retyped,
     subject::{creation_time, literal, named},
     target::Target,
 };
 use crate::{engine::Engine, failure::Failure, near};
+
+mod writer;
+
+use writer::{OldKey, Writer};
 
 /// Columns, and whether each is the key.
 type Moving = Vec<(String, bool)>;
@@ -95,7 +98,7 @@ pub(crate) async fn draft(
             "{name}.{key} has a default, which would make old keys"
         ));
     }
-    let is_number = key_type.contains("INT");
+    let old_key = old_key(session, &name, &key, &key_type).await?;
     already(session, request, &name, &key, target, &mut refusals).await?;
     let created = created(request, &name, &info, &mut refusals)?;
     if created.is_none() {
@@ -116,7 +119,7 @@ pub(crate) async fn draft(
         tables: &tables,
         key: &key,
         key_type: &key_type,
-        is_number,
+        old_key,
         created: created.as_deref(),
         target,
         rows: row_count,
@@ -127,13 +130,38 @@ pub(crate) async fn draft(
         bytes,
         steps: vec![writer.forth(&mut refusals)],
         undo: Vec::new(),
-        back: vec![writer.back(), writer.drop_map()],
+        back: vec![writer.back()],
         finish: vec![writer.drop_map()],
         catalog: catalog(session, tables.iter().map(|it| it.name.clone()).collect()).await?,
         table: name.clone(),
         created,
         notes,
         refusals,
+    })
+}
+
+/// Finds out what the keys are: by their values, since SQLite takes any value in a column declared `UUID`.
+async fn old_key(
+    session: &mut Session,
+    table: &str,
+    key: &str,
+    declared: &str,
+) -> Result<OldKey, Failure> {
+    let kinds = session
+        .rows(&format!(
+            "SELECT DISTINCT typeof({}) FROM {} ORDER BY 1",
+            quote(key),
+            quote(table)
+        ))
+        .await?;
+    let kinds: Vec<String> = kinds.iter().map(|row| text(row, 0)).collect();
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    Ok(match kinds[..] {
+        _ if declared.contains("INT") => OldKey::Number,
+        ["integer"] => OldKey::Number,
+        ["blob"] => OldKey::Blob,
+        [] if declared.is_empty() || declared.contains("BLOB") => OldKey::Blob,
+        _ => OldKey::Text,
     })
 }
 
@@ -315,227 +343,4 @@ async fn catalog(session: &mut Session, names: Vec<String>) -> Result<Vec<Table>
         });
     }
     Ok(all)
-}
-
-/// Writes the SQL.
-struct Writer<'a> {
-    tables: &'a [Rebuilt],
-    key: &'a str,
-    key_type: &'a str,
-    is_number: bool,
-    created: Option<&'a str>,
-    target: &'a Target,
-    rows: i64,
-}
-
-impl Writer<'_> {
-    fn map(&self) -> String {
-        quote(&named("ordid_map_", &self.tables[0].name, ""))
-    }
-
-    fn seconds(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "it is an estimate")]
-        let rows = self.rows as f64;
-        (rows / 100_000.0).max(0.1)
-    }
-
-    /// Returns an expression of the microseconds of a row.
-    fn micros(&self) -> String {
-        let Some(column) = self.created else {
-            return format!(
-                "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 - (count(*) OVER () - row_number() OVER (ORDER BY {0})) \
-                 * 1000",
-                quote(self.key)
-            );
-        };
-        let column = quote(column);
-        format!(
-            "coalesce(CASE WHEN typeof({column}) = 'text' THEN CAST(round((julianday({column}) - 2440587.5) * 86400000) AS INTEGER) * \
-             1000 WHEN {column} > 100000000000000 THEN {column} WHEN {column} > 100000000000 THEN {column} * 1000 ELSE CAST({column} * \
-             1000000 AS INTEGER) END, 0)"
-        )
-    }
-
-    /// Copies each table into one of the new definition, which takes its place.
-    fn copies(&self, create: impl Fn(&Rebuilt) -> String, value: &str, by: &str) -> Vec<String> {
-        let mut sql = Vec::new();
-        for table in self.tables {
-            let new = quote(&named("ordid_new_", &table.name, ""));
-            let name = quote(&table.name);
-            sql.push(create(table));
-            let columns: Vec<String> = table.columns.iter().map(|it| quote(it)).collect();
-            // In the order of the new key, so that its pages are full.
-            let is_key = |column: &String| {
-                table
-                    .moved
-                    .iter()
-                    .any(|(name, is_key)| *is_key && name == column)
-            };
-            let order = match table.columns.iter().position(is_key) {
-                Some(at) => format!(" ORDER BY {}", at + 1),
-                None => String::new(),
-            };
-            let values: Vec<String> = table
-                .columns
-                .iter()
-                .map(|it| match table.moved.iter().any(|(moved, _)| moved == it) {
-                    true => format!(
-                        // A reference to a row that is not there stays what it is, and the check finds it.
-                        "coalesce((SELECT m.{value} FROM {0} AS m WHERE m.{by} = it.{1}), it.{1})",
-                        self.map(),
-                        quote(it)
-                    ),
-                    false => format!("it.{}", quote(it)),
-                })
-                .collect();
-            sql.push(format!(
-                "INSERT INTO {new} ({}) SELECT {} FROM {name} AS it{order}",
-                columns.join(", "),
-                values.join(", ")
-            ));
-            sql.push(format!("DROP TABLE {name}"));
-            sql.push(format!("ALTER TABLE {new} RENAME TO {name}"));
-            sql.extend(table.others.iter().cloned());
-        }
-        sql
-    }
-
-    fn checks(&self) -> Vec<Check> {
-        let mut checks = vec![Check::new(
-            "references to rows that are not there",
-            "SELECT count(*) FROM pragma_foreign_key_check",
-        )];
-        checks.push(Check::new(
-            format!("rows of {} that were not copied", self.tables[0].name),
-            format!(
-                "SELECT (SELECT count(*) FROM {}) - (SELECT count(*) FROM {})",
-                self.map(),
-                quote(&self.tables[0].name)
-            ),
-        ));
-        checks
-    }
-
-    fn forth(&self, refusals: &mut Refusals) -> Step {
-        let map = self.map();
-        let name = quote(&self.tables[0].name);
-        let key = quote(self.key);
-        let order = match self.created {
-            Some(column) => format!("{}, {}, {key}", self.micros(), quote(column)),
-            None => key.clone(),
-        };
-        let sql_type = self.target.column.sql_type;
-        for table in self.tables {
-            if let Err(reason) = retyped(&table.create, "x", &table.moved, sql_type) {
-                refusals.add(format!("{}: {reason}", table.name));
-            }
-        }
-        let create = |table: &Rebuilt| {
-            let new = quote(&named("ordid_new_", &table.name, ""));
-            retyped(&table.create, &new, &table.moved, sql_type).unwrap_or_default()
-        };
-        let statements = self.copies(create, "new_key", "old_key");
-        Step {
-            name: "rebuild".to_owned(),
-            what: "In one transaction: makes a key for each row, in the order of their times, and rebuilds the tables with it".to_owned(),
-            locks: "the file: others wait to write until the COMMIT".to_owned(),
-            seconds: self.seconds(),
-            action: Action::Rebuild {
-                before: before(),
-                map: vec![
-                    format!("DROP TABLE IF EXISTS {map}"),
-                    format!(
-                        "CREATE TABLE {map} (position INTEGER NOT NULL PRIMARY KEY, old_key {} NOT NULL UNIQUE, micros INTEGER, new_key {} UNIQUE)",
-                        // With another affinity than the columns', the index would not be used.
-                        self.key_type,
-                        sql_type.split(' ').next().unwrap_or_default()
-                    ),
-                    format!(
-                        "INSERT INTO {map} (position, old_key, micros) SELECT row_number() OVER (ORDER BY {order}), {key}, {} FROM {name}",
-                        self.micros()
-                    ),
-                ],
-                read: format!(
-                    "SELECT position, micros FROM {map} WHERE position > {{after}} ORDER BY position LIMIT {{chunk}}"
-                ),
-                row: "({position},{key})".to_owned(),
-                write: format!(
-                    "UPDATE {map} SET new_key = k.column2 FROM (VALUES {{rows}}) AS k WHERE position = k.column1"
-                ),
-                statements,
-                checks: self.checks(),
-                after: after(),
-            },
-        }
-    }
-
-    fn back(&self) -> Step {
-        let map = self.map();
-        let (name, key) = (quote(&self.tables[0].name), quote(self.key));
-        let fresh = match self.is_number {
-            true => format!("(SELECT coalesce(max(old_key), 0) FROM {map}) + row_number() OVER (ORDER BY {key})"),
-            false => "lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-a' || \
-                      substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))"
-                .to_owned(),
-        };
-        let create = |table: &Rebuilt| {
-            let new = quote(&named("ordid_new_", &table.name, ""));
-            retyped(&table.create, &new, &[], "").unwrap_or_default()
-        };
-        let mut statements = vec![
-            format!("DELETE FROM {map} WHERE new_key NOT IN (SELECT {key} FROM {name})"),
-            format!(
-                "INSERT INTO {map} (position, old_key, new_key) SELECT (SELECT coalesce(max(position), 0) FROM {map}) + row_number() OVER \
-                 (ORDER BY {key}), {fresh}, {key} FROM {name} WHERE {key} NOT IN (SELECT new_key FROM {map})"
-            ),
-        ];
-        statements.extend(self.copies(create, "old_key", "new_key"));
-        Step {
-            name: "rebuild".to_owned(),
-            what: "In one transaction: rebuilds the tables with their old keys; rows that have none get one".to_owned(),
-            locks: "the file: others wait to write until the COMMIT".to_owned(),
-            seconds: self.seconds(),
-            action: Action::Rebuild {
-                before: before(),
-                map: Vec::new(),
-                read: String::new(),
-                row: String::new(),
-                write: String::new(),
-                statements,
-                checks: self.checks(),
-                after: after(),
-            },
-        }
-    }
-
-    fn drop_map(&self) -> Step {
-        Step {
-            name: "drop_map".to_owned(),
-            what: "Drops the map of old and new keys".to_owned(),
-            locks: "the file, for some milliseconds".to_owned(),
-            seconds: 0.1,
-            action: Action::Online {
-                statements: vec![Statement::new(format!(
-                    "DROP TABLE IF EXISTS {}",
-                    self.map()
-                ))],
-            },
-        }
-    }
-}
-
-/// Settings that have no effect inside of a transaction.
-fn before() -> Vec<String> {
-    vec![
-        "PRAGMA foreign_keys = OFF".to_owned(),
-        // Views and triggers that name a table are left as they are while it is gone.
-        "PRAGMA legacy_alter_table = ON".to_owned(),
-    ]
-}
-
-fn after() -> Vec<String> {
-    vec![
-        "PRAGMA legacy_alter_table = OFF".to_owned(),
-        "PRAGMA foreign_keys = ON".to_owned(),
-    ]
 }

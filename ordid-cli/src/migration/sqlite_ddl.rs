@@ -85,6 +85,13 @@ pub(crate) fn retyped(
     Ok(format!("CREATE TABLE {name} ({}{tail}", texts.join(",")))
 }
 
+/// Whether a statement has a word, outside of names in quotes, texts and comments.
+pub(crate) fn has_word(sql: &str, word: &str) -> bool {
+    tokens(sql)
+        .iter()
+        .any(|token| token.eq_ignore_ascii_case(word))
+}
+
 fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> String {
     let is_constraint = |token: &&str| {
         CONSTRAINTS

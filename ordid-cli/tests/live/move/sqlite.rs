@@ -7,11 +7,59 @@ use std::{
     time::Duration,
 };
 
+use libtest_mimic::Trial;
 use sqlx::{
     AssertSqlSafe, Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions,
 };
+use tempfile::TempDir;
 
-use crate::place::{Result, block_on, printed, refused};
+use crate::place::{Result, block_on, ordid, printed, refused};
+
+type Test = fn() -> Result;
+
+pub(crate) fn trials(trials: &mut Vec<Trial>) {
+    let all: &[(&str, Test)] = &[
+        ("plan_writes_a_report_for_a_browser", report),
+        (
+            "a_killed_rebuild_loses_no_row_and_is_rolled_back_and_finished",
+            rebuilt,
+        ),
+        (
+            "what_cannot_be_rebuilt_is_refused_with_the_reason",
+            refusals,
+        ),
+        (
+            "a_rollback_refuses_tables_that_changed_after_the_move",
+            changed_after,
+        ),
+        (
+            "a_change_made_while_apply_waits_for_the_file_stops_the_move",
+            changed_while_waiting,
+        ),
+        ("foreign_keys_that_are_enforced_stop_the_rebuild", enforced),
+        (
+            "a_check_that_returns_no_number_stops_the_rebuild",
+            no_number,
+        ),
+        ("rows_that_were_not_copied_stop_the_rebuild", not_copied),
+        (
+            "a_key_that_was_deleted_is_not_given_out_again_after_a_rollback",
+            sequences,
+        ),
+        (
+            "new_rows_get_keys_of_the_old_type_in_a_rollback",
+            fresh_keys,
+        ),
+        (
+            "apply_says_the_state_when_the_move_is_done_already",
+            done_already,
+        ),
+        ("a_locked_file_is_given_up_after_the_attempts", locked),
+    ];
+    for (name, test) in all {
+        trials.push(Trial::test(format!("move::{name} [sqlite]"), *test));
+    }
+}
 
 const TABLES: &str = "
     PRAGMA journal_mode = WAL;
@@ -313,8 +361,336 @@ pub(crate) fn refusals() -> Result {
         &file,
         "SELECT count(*) FROM orders WHERE typeof(id) = 'integer'",
     )?;
-    match line.contains("references to rows that are not there") && ids[0][0] == "10" {
+    match line.contains("1 row of order_lines whose order_id is not in orders") && ids[0][0] == "10"
+    {
         true => Ok(()),
         false => Err(format!("{line}; {ids:?}").into()),
     }
+}
+
+/// A file, and the plan of the move of its table `orders`.
+struct Place {
+    folder: TempDir,
+    file: String,
+    plan: String,
+}
+
+impl Place {
+    fn new(tables: &str) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        let (file, plan) = (path("shop.sqlite"), path("plan.json"));
+        script(&file, tables)?;
+        Ok(Self { folder, file, plan })
+    }
+
+    /// Writes the plan, and returns what is shown.
+    fn plan(&self) -> Result<String> {
+        let arguments = [
+            "--table", "orders", "--to", "uuid_v7", "-o", &self.plan, "--force",
+        ];
+        printed(&[&["plan", &self.file], &arguments[..]].concat(), 0)
+    }
+
+    /// Writes no plan, and returns the reason.
+    fn no_plan(&self) -> Result<String> {
+        let arguments = [
+            "--table", "orders", "--to", "uuid_v7", "-o", &self.plan, "--force",
+        ];
+        refused(&[&["plan", &self.file], &arguments[..]].concat(), 2)
+    }
+
+    fn apply(&self, options: &[&str]) -> Result<String> {
+        printed(&[&["apply", &self.plan, &self.file], options].concat(), 0)
+    }
+
+    fn refused(&self, options: &[&str], code: i32) -> Result<String> {
+        refused(
+            &[&["apply", &self.plan, &self.file], options].concat(),
+            code,
+        )
+    }
+
+    fn script(&self, sql: &str) -> Result {
+        script(&self.file, sql)
+    }
+
+    /// Returns the first value of the first row.
+    fn value(&self, sql: &str) -> Result<String> {
+        let rows = rows(&self.file, sql)?;
+        Ok(rows
+            .first()
+            .and_then(|row| row.first())
+            .cloned()
+            .ok_or("no row")?)
+    }
+
+    /// Replaces a part of the plan.
+    fn edit(&self, part: &str, by: &str) -> Result {
+        let text = std::fs::read_to_string(&self.plan)?;
+        assert!(text.contains(part), "{part} is not in {text}");
+        Ok(std::fs::write(&self.plan, text.replace(part, by))?)
+    }
+}
+
+/// Two tables without any decoration.
+const SMALL: &str = "
+    PRAGMA journal_mode = WAL;
+    CREATE TABLE orders (id INTEGER PRIMARY KEY AUTOINCREMENT, ref TEXT);
+    CREATE TABLE lines (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id INTEGER REFERENCES orders (id), token TEXT);
+    INSERT INTO orders (ref) VALUES ('a'), ('b'), ('c');
+    INSERT INTO lines (order_id, token) VALUES (1, 'x'), (2, 'y'), (NULL, 'z');";
+
+const STILL_OLD: &str = "SELECT count(*) FROM orders WHERE typeof(id) = 'integer'";
+
+fn expect(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in: {text}");
+    }
+}
+
+fn changed_after() -> Result {
+    let place = Place::new(SMALL)?;
+    place.plan()?;
+    place.apply(&[])?;
+    for (change, name, undo) in [
+        (
+            "ALTER TABLE orders ADD COLUMN note TEXT",
+            "note TEXT",
+            "ALTER TABLE orders DROP COLUMN note",
+        ),
+        (
+            "CREATE INDEX extra ON lines (token)",
+            "extra",
+            "DROP INDEX extra",
+        ),
+        (
+            "CREATE TRIGGER added AFTER INSERT ON orders BEGIN SELECT 1; END",
+            "TRIGGER added",
+            "DROP TRIGGER added",
+        ),
+        (
+            "CREATE TABLE more (order_id BLOB REFERENCES orders (id))",
+            "more",
+            "DROP TABLE more",
+        ),
+    ] {
+        place.script(change)?;
+        let schema = rows(&place.file, "SELECT sql FROM sqlite_schema")?;
+        expect(
+            &place.refused(&["--rollback"], 2)?,
+            &["changed since the move", name, "--finish"],
+        );
+        assert_eq!(rows(&place.file, "SELECT sql FROM sqlite_schema")?, schema);
+        place.script(undo)?;
+    }
+    place.apply(&["--rollback"])?;
+    assert_eq!(place.value(STILL_OLD)?, "3");
+    assert_eq!(
+        place.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'ordid%'")?,
+        "0"
+    );
+    Ok(())
+}
+
+/// Holds the file while the command runs, and sends it a script, if there is one, before it lets the file go.
+fn beside(place: &Place, arguments: &[&str], sql: &str, interrupts: bool) -> Result<(i32, String)> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut connection = runtime.block_on(open(&place.file))?;
+    runtime.block_on(
+        sqlx::raw_sql(AssertSqlSafe(format!("BEGIN IMMEDIATE; {sql}"))).execute(&mut connection),
+    )?;
+    let child = Command::new(env!("CARGO_BIN_EXE_ordid"))
+        .args(["apply", &place.plan, &place.file])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    std::thread::sleep(Duration::from_millis(1500));
+    if interrupts {
+        Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()?;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    runtime.block_on(sqlx::raw_sql("COMMIT").execute(&mut connection))?;
+    runtime.block_on(connection.close())?;
+    let output = child.wait_with_output()?;
+    Ok((
+        output.status.code().unwrap_or(-1),
+        String::from_utf8(output.stderr)?,
+    ))
+}
+
+fn changed_while_waiting() -> Result {
+    let place = Place::new(SMALL)?;
+    place.plan()?;
+    let change = "ALTER TABLE orders ADD COLUMN late TEXT";
+    let (code, line) = beside(&place, &[], change, false)?;
+    expect(&line, &["changed since the plan was made", "late TEXT"]);
+    assert_eq!((code, &*place.value(STILL_OLD)?), (2, "3"));
+    assert_eq!(
+        place.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'ordid%'")?,
+        "0"
+    );
+    // Ctrl-C while it waits: nothing is left, and the same command begins again.
+    place.plan()?;
+    let (code, line) = beside(&place, &[], "", true)?;
+    expect(&line, &["interrupted; nothing was changed"]);
+    assert_eq!((code, &*place.value(STILL_OLD)?), (3, "3"));
+    assert_eq!(
+        place.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'ordid%'")?,
+        "0"
+    );
+    place.apply(&[])?;
+    Ok(())
+}
+
+fn enforced() -> Result {
+    let place = Place::new(SMALL)?;
+    place.plan()?;
+    place.edit("PRAGMA foreign_keys = OFF", "PRAGMA foreign_keys = ON")?;
+    expect(&place.refused(&[], 3)?, &["foreign keys are enforced"]);
+    assert_eq!(place.value(STILL_OLD)?, "3");
+    Ok(())
+}
+
+fn no_number() -> Result {
+    for wrong in ["SELECT 'many'", "SELECT NULL", "SELECT 0 WHERE 0"] {
+        let place = Place::new(SMALL)?;
+        place.plan()?;
+        let mut plan: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&place.plan)?)?;
+        plan["steps"][0]["checks"][0]["sql"] = wrong.into();
+        std::fs::write(&place.plan, plan.to_string())?;
+        expect(&place.refused(&[], 3)?, &["is no number", wrong]);
+        assert_eq!(place.value(STILL_OLD)?, "3");
+    }
+    Ok(())
+}
+
+fn not_copied() -> Result {
+    let place = Place::new(SMALL)?;
+    place.plan()?;
+    place.edit(
+        r#"FROM \"lines\" AS it""#,
+        r#"FROM \"lines\" AS it WHERE it.token <> 'z'""#,
+    )?;
+    expect(
+        &place.refused(&[], 3)?,
+        &["rows of lines", "3 before", "2 after"],
+    );
+    assert_eq!(place.value(STILL_OLD)?, "3");
+    assert_eq!(place.value("SELECT count(*) FROM lines")?, "3");
+    Ok(())
+}
+
+fn sequences() -> Result {
+    let place = Place::new(SMALL)?;
+    place.script("DELETE FROM lines WHERE id = 3; DELETE FROM orders WHERE id = 3")?;
+    place.plan()?;
+    place.apply(&[])?;
+    place.script("INSERT INTO lines (token) VALUES ('after')")?;
+    assert_eq!(place.value("SELECT max(id) FROM lines")?, "4");
+    place.script(
+        "DELETE FROM lines WHERE id = 4; UPDATE lines SET order_id = NULL; DELETE FROM orders WHERE ref = 'b';
+         INSERT INTO orders (id, ref) VALUES (x'019a0000000070008000000000000001', 'new')",
+    )?;
+    place.apply(&["--rollback"])?;
+    assert_eq!(place.value("SELECT id FROM orders WHERE ref = 'new'")?, "4");
+    place.script("DELETE FROM orders WHERE id = 4; INSERT INTO orders (ref) VALUES ('d'); INSERT INTO lines (token) VALUES ('w')")?;
+    assert_eq!(place.value("SELECT max(id) FROM orders")?, "5");
+    assert_eq!(place.value("SELECT max(id) FROM lines")?, "5");
+    // All rows are gone, and their keys are not.
+    let place = Place::new(SMALL)?;
+    place.script("DELETE FROM lines; DELETE FROM orders")?;
+    place.plan()?;
+    place.apply(&[])?;
+    place.apply(&["--rollback"])?;
+    place
+        .script("INSERT INTO orders (ref) VALUES ('d'); INSERT INTO lines (token) VALUES ('w')")?;
+    assert_eq!(place.value("SELECT max(id) FROM orders")?, "4");
+    assert_eq!(place.value("SELECT max(id) FROM lines")?, "4");
+    Ok(())
+}
+
+fn fresh_keys() -> Result {
+    for (declared, old, expected) in [
+        ("BLOB", "x'4b0e1a4c6f6b4c5f9a0b1c2d3e4f5a6b'", "blob 16"),
+        ("UUID", "x'4b0e1a4c6f6b4c5f9a0b1c2d3e4f5a6b'", "blob 16"),
+        ("TEXT", "'4b0e1a4c-6f6b-4c5f-9a0b-1c2d3e4f5a6b'", "text 36"),
+        ("INT", "7", "integer 1"),
+    ] {
+        let place = Place::new(&format!(
+            "CREATE TABLE orders (id {declared} NOT NULL PRIMARY KEY, ref TEXT); INSERT INTO orders VALUES ({old}, 'old')"
+        ))?;
+        place.plan()?;
+        place.apply(&[])?;
+        place.script(
+            "INSERT INTO orders (id, ref) VALUES (x'019a0000000070008000000000000001', 'new')",
+        )?;
+        place.apply(&["--rollback"])?;
+        let form = "SELECT typeof(id) || ' ' || length(id) FROM orders WHERE ref = 'new'";
+        assert_eq!(place.value(form)?, expected, "{declared}");
+    }
+    Ok(())
+}
+
+fn done_already() -> Result {
+    let place = Place::new(SMALL)?;
+    place.plan()?;
+    place.apply(&[])?;
+    let shown = place.apply(&["--resume"])?;
+    expect(
+        &shown,
+        &["orders has its new keys", "--finish", "--rollback"],
+    );
+    assert!(!shown.contains("is finished"), "{shown}");
+    let document: serde_json::Value = serde_json::from_str(&place.apply(&["--resume", "--json"])?)?;
+    assert_eq!(document["state"], "switched");
+    Ok(())
+}
+
+fn locked() -> Result {
+    let place = Place::new(SMALL)?;
+    place.plan()?;
+    let begun = std::time::Instant::now();
+    let (code, line) = beside(
+        &place,
+        &["--lock-timeout", "50", "--attempts", "3"],
+        "",
+        false,
+    )?;
+    assert_eq!(code, 3, "{line}");
+    expect(
+        &line,
+        &["in 3 attempts", "database is locked", "--lock-timeout"],
+    );
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    // With more attempts it waits until the file is free.
+    let (code, line) = beside(&place, &["--lock-timeout", "50"], "", false)?;
+    assert_eq!(code, 0, "{line}");
+    for end in ["--rollback", "--finish"] {
+        if end == "--finish" {
+            place.plan()?;
+            place.apply(&[])?;
+        }
+        let (code, line) = beside(
+            &place,
+            &[end, "--lock-timeout", "50", "--attempts", "3"],
+            "",
+            false,
+        )?;
+        assert_eq!(code, 3, "{line}");
+        expect(
+            &line,
+            &["in 3 attempts", "database is locked", "--lock-timeout"],
+        );
+        let (code, line) = beside(&place, &[end, "--lock-timeout", "50"], "", false)?;
+        assert_eq!(code, 0, "{line}");
+    }
+    Ok(())
 }
