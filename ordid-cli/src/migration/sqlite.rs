@@ -52,6 +52,9 @@ pub(crate) async fn draft(
     let mut notes = vec![
         "others wait to write while the tables are rebuilt: stop long-running programs first".to_owned(),
         "afterwards the program makes the key of each row that it inserts, as SQLite has no function for it".to_owned(),
+        "programs that compare the key with numbers find wrong rows (each blob and each text is above every number), and numbers \
+         that they insert are refused by a CHECK: change them before the move"
+            .to_owned(),
     ];
     let query = format!(
         "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name = {} COLLATE NOCASE",

@@ -103,11 +103,15 @@ fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> Strin
         .iter()
         .position(is_constraint)
         .map_or(part.len(), |at| first + 1 + at);
-    let kept: String = part[rest..]
+    let mut kept: String = part[rest..]
         .iter()
         .filter(|token| !token.eq_ignore_ascii_case("AUTOINCREMENT"))
         .copied()
         .collect();
+    for check in own_checks(part[first]) {
+        kept = kept.replace(&format!("CHECK {check}"), "");
+    }
+    let kept = kept.trim_start().trim_end_matches(' ');
     let has_not_null = part[rest..]
         .iter()
         .any(|token| token.eq_ignore_ascii_case("NOT"));
@@ -117,13 +121,29 @@ fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> Strin
         ""
     };
     // A key of another type than INTEGER may be NULL in SQLite, unless it says otherwise.
+    let [blob, text, null_or_blob] = own_checks(part[first]);
+    let check = match (sql_type.starts_with("BLOB"), is_key) {
+        (true, true) => blob,
+        (true, false) => null_or_blob,
+        (false, _) => text,
+    };
+    // A line break at the end of the rest may end a comment.
     format!(
-        "{}{} {sql_type}{not_null} {kept}",
+        "{}{} {sql_type}{not_null} CHECK {check}{}{kept}",
         part[..first].concat(),
-        part[first]
+        part[first],
+        if kept.is_empty() { "" } else { " " }
     )
-    .trim_end()
-    .to_owned()
+}
+
+/// Returns the checks by which a moved column refuses old keys: a key of bytes, one that is a text, a reference to one of
+/// bytes. SQLite takes values of any type in a column, and compares numbers with bytes without an error.
+fn own_checks(column: &str) -> [String; 3] {
+    [
+        format!("(typeof({column}) = 'blob')"),
+        format!("(length({column}) = 36)"),
+        format!("({column} IS NULL OR typeof({column}) = 'blob')"),
+    ]
 }
 
 fn is_space(token: &str) -> bool {
@@ -199,8 +219,38 @@ mod tests {
         .expect("it is understood");
         assert_eq!(
             new,
-            "CREATE TABLE \"new\" (\n  id BLOB NOT NULL PRIMARY KEY, -- the key, of course\n  ref TEXT CHECK (ref <> 'id, x'),\n  \
-             \"parent id\" BLOB REFERENCES orders (id) ON DELETE SET NULL,\n  total NUMERIC(10, 2)\n) STRICT"
+            "CREATE TABLE \"new\" (\n  id BLOB NOT NULL CHECK (typeof(id) = 'blob') PRIMARY KEY, -- the key, of course\n  ref TEXT CHECK (ref <> 'id, x'),\n  \
+             \"parent id\" BLOB CHECK (\"parent id\" IS NULL OR typeof(\"parent id\") = 'blob') REFERENCES orders (id) ON DELETE SET NULL,\n  total NUMERIC(10, 2)\n) STRICT"
+        );
+    }
+
+    #[test]
+    fn a_column_that_was_moved_before_has_one_check() {
+        let columns = columns(&[("id", true), ("up", false)]);
+        let move_to = |create: &str, sql_type| {
+            retyped(create, "t", &columns, sql_type).expect("it is understood")
+        };
+        let first = move_to(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, up INTEGER REFERENCES t (id))",
+            "BLOB",
+        );
+        assert_eq!(first.matches("CHECK").count(), 2, "{first}");
+        let again = move_to(&first, "BLOB");
+        assert_eq!(again.matches("CHECK").count(), 2, "{again}");
+        assert_eq!(move_to(&move_to(&again, "TEXT"), "BLOB"), again);
+    }
+
+    #[test]
+    fn a_comment_at_the_end_of_a_column_ends() {
+        let new = retyped(
+            "CREATE TABLE t (x, id INTEGER PRIMARY KEY -- the key\n, y)",
+            "t",
+            &columns(&[("id", true)]),
+            "TEXT",
+        );
+        assert_eq!(
+            new.expect("it is understood"),
+            "CREATE TABLE t (x, id TEXT NOT NULL CHECK (length(id) = 36) PRIMARY KEY -- the key\n, y)"
         );
     }
 
@@ -223,7 +273,7 @@ mod tests {
         );
         assert_eq!(
             new.expect("it is understood"),
-            "CREATE TABLE n (id TEXT PRIMARY KEY NOT NULL, x)"
+            "CREATE TABLE n (id TEXT CHECK (length(id) = 36) PRIMARY KEY NOT NULL, x)"
         );
         assert!(retyped("CREATE TABLE t AS SELECT 1", "n", &[], "").is_err());
         assert!(retyped("CREATE TABLE t (a)", "n", &columns(&[("b", false)]), "TEXT").is_err());

@@ -51,6 +51,10 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
             fresh_keys,
         ),
         (
+            "numbers_are_refused_in_the_columns_of_the_new_keys",
+            numbers,
+        ),
+        (
             "apply_says_the_state_when_the_move_is_done_already",
             done_already,
         ),
@@ -635,6 +639,49 @@ fn fresh_keys() -> Result {
         place.apply(&["--rollback"])?;
         let form = "SELECT typeof(id) || ' ' || length(id) FROM orders WHERE ref = 'new'";
         assert_eq!(place.value(form)?, expected, "{declared}");
+    }
+    Ok(())
+}
+
+fn numbers() -> Result {
+    for to in ["ulid:blob", "uuid_v7:text"] {
+        let place = Place::new(SMALL)?;
+        let shown = printed(
+            &[
+                "plan",
+                &place.file,
+                "--table",
+                "orders",
+                "--to",
+                to,
+                "-o",
+                &place.plan,
+            ],
+            0,
+        )?;
+        expect(
+            &shown,
+            &["note: programs that compare the key with numbers"],
+        );
+        place.apply(&[])?;
+        for wrong in [
+            "INSERT INTO orders (id, ref) VALUES (7, 'old program')",
+            "PRAGMA foreign_keys = OFF; INSERT INTO lines (order_id, token) VALUES (7, 'old program')",
+        ] {
+            let error = format!("{:?}", place.script(wrong).expect_err("it is a number"));
+            expect(&error, &["CHECK constraint failed"]);
+        }
+        place.script(
+            "INSERT INTO lines (order_id, token) SELECT id, 'right' FROM orders; INSERT INTO lines (token) VALUES ('none')",
+        )?;
+        place.apply(&["--finish"])?;
+        if to == "ulid:blob" {
+            // It can be moved again: what the move has added is no expression of the user's.
+            place.plan()?;
+            place.apply(&[])?;
+            let sql = place.value("SELECT sql FROM sqlite_schema WHERE name = 'orders'")?;
+            assert_eq!(sql.matches("CHECK").count(), 1, "{sql}");
+        }
     }
     Ok(())
 }
