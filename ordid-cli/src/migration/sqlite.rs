@@ -11,6 +11,7 @@ use super::{
     model::Table,
     request::{Draft, Refusals, Request},
     session::Session,
+    sqlite_ddl::{expression_over, has_content_of, index_computes},
     subject::{creation_time, literal, named},
     target::Target,
 };
@@ -112,6 +113,14 @@ pub(crate) async fn draft(
         );
     }
     let tables = tables(session, &name, &key, &create, &mut refusals).await?;
+    computed(session, &tables, &mut refusals).await?;
+    dangling(session, &tables, &key, &mut refusals).await?;
+    let triggers = triggers(session, &tables).await?;
+    if !triggers.is_empty() {
+        notes.push(format!(
+            "triggers stay as they are: see whether they compare keys with numbers, or compute with them: {triggers}"
+        ));
+    }
     let row_count = session
         .number(&format!("SELECT count(*) FROM {}", quote(&name)))
         .await?;
@@ -314,6 +323,110 @@ async fn tables(
         });
     }
     Ok(tables)
+}
+
+/// Refuses what is computed from a moved column, and would be another thing of the new keys, or fail.
+async fn computed(
+    session: &mut Session,
+    tables: &[Rebuilt],
+    refusals: &mut Refusals,
+) -> Result<(), Failure> {
+    let contents = session
+        .rows(
+            "SELECT name, sql FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%' ORDER BY 1",
+        )
+        .await?;
+    for table in tables {
+        let name = &table.name;
+        if let Some((what, column)) = expression_over(&table.create, &table.moved) {
+            refusals.add(format!(
+                "{what} of {name} uses {column}: drop it before the move"
+            ));
+        }
+        let indexes = session
+            .rows(&format!(
+                "SELECT name, sql FROM sqlite_schema WHERE tbl_name = {} COLLATE NOCASE AND type = 'index' AND sql IS NOT NULL \
+                 ORDER BY 1",
+                literal(name)
+            ))
+            .await?;
+        for index in &indexes {
+            if index_computes(&text(index, 1), &table.moved) {
+                refusals.add(format!(
+                    "the index {} of {name} has an expression or a WHERE over a moved column: drop it before the move",
+                    text(index, 0)
+                ));
+            }
+        }
+        for content in &contents {
+            if has_content_of(&text(content, 1), name) {
+                refusals.add(format!(
+                    "{} is a virtual table over the rowids of {name}: drop it before the move",
+                    text(content, 0)
+                ));
+            }
+        }
+        let defaults = session
+            .rows(&format!(
+                "SELECT name, dflt_value FROM pragma_table_xinfo({}) WHERE dflt_value IS NOT NULL AND upper(dflt_value) <> 'NULL'",
+                literal(name)
+            ))
+            .await?;
+        for default in &defaults {
+            let column = text(default, 0);
+            if table.moved.contains(&(column.clone(), false)) {
+                refusals.add(format!(
+                    "{name}.{column} has a default, {}, which is an old key: drop it before the move",
+                    text(default, 1)
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses references to rows that are not there, since these have no new key.
+async fn dangling(
+    session: &mut Session,
+    tables: &[Rebuilt],
+    key: &str,
+    refusals: &mut Refusals,
+) -> Result<(), Failure> {
+    let main = &tables[0].name;
+    for table in tables {
+        let name = &table.name;
+        for (column, _) in table.moved.iter().filter(|(_, is_key)| !is_key) {
+            let check = writer::dangling(name, column, main, key);
+            let has = match session.number(&check.sql).await? {
+                0 => continue,
+                1 => format!("1 row of {name} has"),
+                count => format!("{count} rows of {name} have"),
+            };
+            refusals.add(format!(
+                "{has} {} {column} that is not in {main}: find them by `{}`, and correct them",
+                article(column),
+                check.find.unwrap_or_default()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn article(name: &str) -> &'static str {
+    match name.to_ascii_lowercase().starts_with(['a', 'e', 'i', 'o']) {
+        true => "an",
+        false => "a",
+    }
+}
+
+/// Lists the triggers of the tables.
+async fn triggers(session: &mut Session, tables: &[Rebuilt]) -> Result<String, Failure> {
+    let names: Vec<String> = tables.iter().map(|it| literal(&it.name)).collect();
+    let query = format!(
+        "SELECT group_concat(name, ', ') FROM sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({})",
+        names.join(", ")
+    );
+    Ok(session.value(&query).await?.unwrap_or_default())
 }
 
 /// Describes the tables, to see later whether they have changed.

@@ -85,6 +85,117 @@ pub(crate) fn retyped(
     Ok(format!("CREATE TABLE {name} ({}{tail}", texts.join(",")))
 }
 
+/// Names what the statement of a table computes from one of the columns: `a CHECK` or `a generated column`. The checks of
+/// an earlier move are none.
+pub(crate) fn expression_over(
+    create: &str,
+    columns: &[(String, bool)],
+) -> Option<(&'static str, String)> {
+    let tokens = tokens(create);
+    for (at, token) in tokens.iter().enumerate() {
+        let what = match () {
+            () if token.eq_ignore_ascii_case("CHECK") => "a CHECK",
+            () if token.eq_ignore_ascii_case("AS") => "a generated column",
+            () => continue,
+        };
+        let Some(open) = (at + 1..tokens.len()).find(|at| !is_space(tokens[*at])) else {
+            break;
+        };
+        if tokens[open] != "(" {
+            continue;
+        }
+        let group = &tokens[open..=closing(&tokens, open)];
+        let text = group.concat();
+        let over = group
+            .iter()
+            .find_map(|token| Some((named_by(token, columns)?, token)));
+        if let Some((column, token)) = over
+            && !own_checks(token).contains(&text)
+        {
+            return Some((what, column.to_owned()));
+        }
+    }
+    None
+}
+
+/// Whether the statement of an index computes something from one of the columns, or chooses rows by it.
+pub(crate) fn index_computes(create: &str, columns: &[(String, bool)]) -> bool {
+    let tokens: Vec<&str> = tokens(create)
+        .into_iter()
+        .filter(|token| !is_space(token))
+        .collect();
+    let Some(open) = tokens.iter().position(|token| *token == "(") else {
+        return false;
+    };
+    let close = closing(&tokens, open);
+    let mentions = |tokens: &[&str]| {
+        tokens
+            .iter()
+            .any(|token| named_by(token, columns).is_some())
+    };
+    let mut depth = 0_usize;
+    let parts = tokens[open + 1..close].split(|token| {
+        match *token {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && *token == ","
+    });
+    let is_plain = |part: &[&str]| {
+        part.get(1).is_none_or(|second| {
+            ["ASC", "DESC", "COLLATE"]
+                .iter()
+                .any(|word| word.eq_ignore_ascii_case(second))
+        })
+    };
+    parts
+        .into_iter()
+        .any(|part| mentions(part) && !is_plain(part))
+        || mentions(tokens.get(close + 1..).unwrap_or_default())
+}
+
+/// Whether the statement of a virtual table takes its content from this table.
+pub(crate) fn has_content_of(create: &str, table: &str) -> bool {
+    let tokens: Vec<&str> = tokens(create)
+        .into_iter()
+        .filter(|token| !is_space(token))
+        .collect();
+    tokens.windows(3).any(|three| {
+        three[0].eq_ignore_ascii_case("content")
+            && three[1] == "="
+            && unquoted(three[2]).eq_ignore_ascii_case(table)
+    })
+}
+
+/// Returns the column that a token names; a text names none.
+fn named_by<'c>(token: &str, columns: &'c [(String, bool)]) -> Option<&'c str> {
+    if token.starts_with('\'') {
+        return None;
+    }
+    let name = unquoted(token);
+    columns
+        .iter()
+        .find(|(column, _)| column.eq_ignore_ascii_case(&name))
+        .map(|(column, _)| column.as_str())
+}
+
+/// Returns the place of the parenthesis that ends what another one begins.
+fn closing(tokens: &[&str], open: usize) -> usize {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match *token {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    tokens.len() - 1
+}
+
 /// Whether a statement has a word, outside of names in quotes, texts and comments.
 pub(crate) fn has_word(sql: &str, word: &str) -> bool {
     tokens(sql)
@@ -252,6 +363,43 @@ mod tests {
             new.expect("it is understood"),
             "CREATE TABLE t (x, id TEXT NOT NULL CHECK (length(id) = 36) PRIMARY KEY -- the key\n, y)"
         );
+    }
+
+    #[test]
+    fn what_is_computed_from_a_column_is_found() {
+        let key = columns(&[("id", true)]);
+        let over = |create: &str| expression_over(create, &key).map(|(what, _)| what);
+        assert_eq!(
+            over("CREATE TABLE t (id INT, CHECK (\"ID\" > 0))"),
+            Some("a CHECK")
+        );
+        assert_eq!(
+            over("CREATE TABLE t (id INT, x GENERATED ALWAYS AS ((id) * 2) STORED)"),
+            Some("a generated column")
+        );
+        assert_eq!(
+            over("CREATE TABLE t (id INT, x CHECK (x <> 'id'), y AS (x))"),
+            None
+        );
+        let moved = retyped("CREATE TABLE t (id INTEGER PRIMARY KEY)", "t", &key, "BLOB");
+        assert_eq!(over(&moved.expect("it is understood")), None);
+
+        let computes = |sql: &str| index_computes(sql, &key);
+        assert!(computes("CREATE INDEX i ON t (id % 16)"));
+        assert!(computes("CREATE INDEX i ON t (x, abs(x, id))"));
+        assert!(computes("CREATE INDEX i ON t (x) WHERE [id] > 5"));
+        assert!(!computes(
+            "CREATE UNIQUE INDEX i ON t (x + 1, id COLLATE binary DESC) WHERE x = 'id'"
+        ));
+
+        assert!(has_content_of(
+            "CREATE VIRTUAL TABLE f USING fts5(x, content = 't')",
+            "T"
+        ));
+        assert!(!has_content_of(
+            "CREATE VIRTUAL TABLE f USING fts5(t, content='')",
+            "t"
+        ));
     }
 
     #[test]
