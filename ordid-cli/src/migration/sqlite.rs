@@ -124,6 +124,9 @@ pub(crate) async fn draft(
     let row_count = session
         .number(&format!("SELECT count(*) FROM {}", quote(&name)))
         .await?;
+    if let Some(column) = &created {
+        times(session, &name, column, row_count, &mut notes).await?;
+    }
     let bytes = session
         .number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
         .await?;
@@ -323,6 +326,41 @@ async fn tables(
         });
     }
     Ok(tables)
+}
+
+/// Notes rows whose time is none, or has not come yet.
+async fn times(
+    session: &mut Session,
+    table: &str,
+    column: &str,
+    rows: i64,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let micros = writer::micros_of(column);
+    let show = |condition: &str| format!("SELECT * FROM {} WHERE {condition}", quote(table));
+    let have = |count: i64| if count == 1 { "has" } else { "have" };
+    let unreadable = show(&format!("{micros} <= 0"));
+    let count = format!("SELECT count(*) FROM ({unreadable})");
+    let count = session.number(&count).await?;
+    if count > 0 {
+        notes.push(format!(
+            "{count} of {rows} rows {} no readable {column}: their keys get the time 1970-01-01, below all others; find them by \
+             `{unreadable}`, and correct them before the move if that is wrong",
+            have(count)
+        ));
+    }
+    let future = show(&format!(
+        "{micros} > (julianday('now') - 2440587.5) * 86400000000 + 60000000"
+    ));
+    let count = format!("SELECT count(*) FROM ({future})");
+    let count = session.number(&count).await?;
+    if count > 0 {
+        notes.push(format!(
+            "{count} of {rows} rows {} a {column} in the future: their keys are above those of new rows; find them by `{future}`",
+            have(count)
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses what is computed from a moved column, and would be another thing of the new keys, or fail.

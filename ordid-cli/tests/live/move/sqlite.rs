@@ -60,6 +60,7 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
             "apply_says_the_state_when_the_move_is_done_already",
             done_already,
         ),
+        ("times_that_cannot_be_read_are_counted", times),
         ("a_locked_file_is_given_up_after_the_attempts", locked),
     ];
     for (name, test) in all {
@@ -768,6 +769,27 @@ fn done_already() -> Result {
     assert!(!shown.contains("is finished"), "{shown}");
     let document: serde_json::Value = serde_json::from_str(&place.apply(&["--resume", "--json"])?)?;
     assert_eq!(document["state"], "switched");
+    Ok(())
+}
+
+fn times() -> Result {
+    let place = Place::new(
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, created_at TEXT); INSERT INTO orders (created_at) VALUES ('yesterday'), (NULL), \
+         ('01.02.2024'), ('2024-02-01 10:00:00'), ('2999-01-01')",
+    )?;
+    let shown = place.plan()?;
+    expect(
+        &shown,
+        &[
+            "note: 3 of 5 rows have no readable created_at: their keys get the time 1970-01-01",
+            "note: 1 of 5 rows has a created_at in the future",
+        ],
+    );
+    let query = shown
+        .lines()
+        .find(|line| line.contains("3 of 5"))
+        .and_then(|line| line.split('`').nth(1));
+    assert_eq!(rows(&place.file, query.ok_or("no query")?)?.len(), 3);
     Ok(())
 }
 
