@@ -16,7 +16,7 @@ use std::{fs, path::PathBuf, time::Duration};
 use clap::Args;
 
 use crate::{
-    database::Access,
+    database::{self, Access},
     engine::Engine,
     failure::{Failure, Outcome},
     interrupt::{self, Interrupt},
@@ -28,7 +28,7 @@ use crate::{
         session::Session,
         switch::BETWEEN,
     },
-    output::Output,
+    output::{Output, shell_word},
     progress::Progress,
 };
 
@@ -213,7 +213,11 @@ impl Arguments {
         for done in &summary.steps {
             output.line(&format!("{:<14} {:>9.2} s", done.step, done.seconds))?;
         }
-        let plan = self.plan.display();
+        let plan = format!(
+            "{}{}",
+            shell_word(&self.plan.to_string_lossy()),
+            database::argument(&self.url)
+        );
         let table = &summary.table;
         output.line(&match summary.state {
             "ready" => format!("{table} is ready to be switched: ordid apply {plan} --resume"),

@@ -61,6 +61,7 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
             done_already,
         ),
         ("times_that_cannot_be_read_are_counted", times),
+        ("commands_that_are_printed_can_be_run", commands),
         ("a_locked_file_is_given_up_after_the_attempts", locked),
     ];
     for (name, test) in all {
@@ -790,6 +791,75 @@ fn times() -> Result {
         .find(|line| line.contains("3 of 5"))
         .and_then(|line| line.split('`').nth(1));
     assert_eq!(rows(&place.file, query.ok_or("no query")?)?.len(), 3);
+    Ok(())
+}
+
+fn commands() -> Result {
+    let place = Place::new(SMALL)?;
+    let shown = place.plan()?;
+    let command = format!("ordid apply {} {}", place.plan, place.file);
+    expect(
+        &shown,
+        &[
+            &command,
+            &format!("{command} --rollback"),
+            &format!("{command} --finish"),
+        ],
+    );
+    expect(
+        &place.apply(&[])?,
+        &[
+            &format!("{command} --rollback"),
+            &format!("{command} --finish"),
+        ],
+    );
+    place.apply(&["--rollback"])?;
+    // Whoever has the variable needs no argument.
+    let output = Command::new(env!("CARGO_BIN_EXE_ordid"))
+        .args([
+            "plan",
+            "--table",
+            "orders",
+            "--to",
+            "uuid_v7",
+            "--force",
+            "-o",
+            &place.plan,
+        ])
+        .env("DATABASE_URL", &place.file)
+        .output()?;
+    expect(
+        &String::from_utf8(output.stdout)?,
+        &[&format!("ordid apply {}\n", place.plan)],
+    );
+
+    let missing = ordid(&["apply", &place.plan])?;
+    assert_eq!(missing.status.code(), Some(2));
+    expect(
+        &String::from_utf8(missing.stderr)?,
+        &["<URL>", "or set DATABASE_URL"],
+    );
+    let line = refused(&["apply", &place.plan, ""], 2)?;
+    expect(&line, &["the URL of the database is empty", "DATABASE_URL"]);
+
+    // A plan for stdout is the document alone, and no file.
+    let arguments = [
+        "plan",
+        &place.file,
+        "--table",
+        "orders",
+        "--to",
+        "uuid_v7",
+        "-o",
+        "-",
+    ];
+    let output = Command::new(env!("CARGO_BIN_EXE_ordid"))
+        .args(arguments)
+        .current_dir(place.folder.path())
+        .output()?;
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(document["table"], "orders");
+    assert!(!place.folder.path().join("-").exists());
     Ok(())
 }
 
