@@ -11,7 +11,7 @@ use super::{
     model::Table,
     request::{Draft, Refusals, Request},
     session::Session,
-    sqlite_ddl::{expression_over, has_content_of, index_computes},
+    sqlite_ddl::{expression_over, has_content_of, has_word, index_computes},
     subject::{creation_time, literal, named},
     target::Target,
 };
@@ -138,6 +138,7 @@ pub(crate) async fn draft(
         created: created.as_deref(),
         target,
         rows: row_count,
+        is_without_rowid: loses_rowid(session, &tables[0], &mut notes).await?,
     };
     Ok(Draft {
         journal: quote(&named("ordid_move_", &name, "")),
@@ -326,6 +327,58 @@ async fn tables(
         });
     }
     Ok(tables)
+}
+
+/// Decides whether the table becomes one `WITHOUT ROWID`: SQLite advises so if rows are not longer than a twentieth of a page
+/// (<https://sqlite.org/withoutrowid.html>).
+async fn loses_rowid(
+    session: &mut Session,
+    table: &Rebuilt,
+    notes: &mut Vec<String>,
+) -> Result<bool, Failure> {
+    let name = &table.name;
+    let is_without = format!(
+        "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = {}",
+        literal(name)
+    );
+    if session.number(&is_without).await? != 0 {
+        return Ok(false);
+    }
+    let stays =
+        "the key gets a tree of its own beside the rows, which stay in the order of their rowids";
+    let others = session
+        .rows("SELECT name, sql FROM sqlite_schema WHERE type IN ('view', 'trigger') ORDER BY 1")
+        .await?;
+    let uses_rowid = |sql: &str| {
+        ["rowid", "_rowid_", "oid"]
+            .iter()
+            .any(|word| has_word(sql, word))
+    };
+    if let Some(other) = others.iter().find(|row| uses_rowid(&text(row, 1))) {
+        notes.push(format!("{stays}, since {} uses a rowid", text(other, 0)));
+        return Ok(false);
+    }
+    let lengths: Vec<String> = table
+        .columns
+        .iter()
+        .map(|it| format!("coalesce(length(CAST({} AS BLOB)), 0)", quote(it)))
+        .collect();
+    let width = format!(
+        "SELECT CAST(avg({}) AS INTEGER) FROM (SELECT * FROM {} LIMIT 1000)",
+        lengths.join(" + "),
+        quote(name)
+    );
+    let width = session.number(&width).await?;
+    if width > session.number("PRAGMA page_size").await? / 20 {
+        notes.push(format!("{stays}, since rows are long: about {width} bytes"));
+        return Ok(false);
+    }
+    notes.push(
+        "rows are short, so the table becomes one WITHOUT ROWID, which keeps them in the order of the key: programs that use its \
+         rowid, last_insert_rowid(), an update hook or incremental BLOBs have to change"
+            .to_owned(),
+    );
+    Ok(true)
 }
 
 /// Notes rows whose time is none, or has not come yet.

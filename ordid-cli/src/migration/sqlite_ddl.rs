@@ -85,6 +85,24 @@ pub(crate) fn retyped(
     Ok(format!("CREATE TABLE {name} ({}{tail}", texts.join(",")))
 }
 
+/// Adds the option `WITHOUT ROWID` to the statement of a table.
+pub(crate) fn without_rowid(create: &str) -> String {
+    let tokens = tokens(create);
+    let Some(open) = tokens.iter().position(|it| *it == "(") else {
+        return create.to_owned();
+    };
+    let (table, options) = tokens.split_at(closing(&tokens, open) + 1);
+    let comma = match options.iter().all(|token| is_space(token)) {
+        true => "",
+        false => ",",
+    };
+    format!(
+        "{} WITHOUT ROWID{comma}{}",
+        table.concat(),
+        options.concat()
+    )
+}
+
 /// Names what the statement of a table computes from one of the columns: `a CHECK` or `a generated column`. The checks of
 /// an earlier move are none.
 pub(crate) fn expression_over(
@@ -400,6 +418,18 @@ mod tests {
             "CREATE VIRTUAL TABLE f USING fts5(t, content='')",
             "t"
         ));
+    }
+
+    #[test]
+    fn the_option_without_rowid_stands_before_others() {
+        assert_eq!(
+            without_rowid("CREATE TABLE t (id INT, CHECK (x > 0)) STRICT"),
+            "CREATE TABLE t (id INT, CHECK (x > 0)) WITHOUT ROWID, STRICT"
+        );
+        assert_eq!(
+            without_rowid("CREATE TABLE t (id INT) -- a table"),
+            "CREATE TABLE t (id INT) WITHOUT ROWID -- a table"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{
     super::{
         model::{Action, Check, Step},
         request::Refusals,
-        sqlite_ddl::{has_word, retyped},
+        sqlite_ddl::{has_word, retyped, without_rowid},
         subject::{literal, named},
         target::Target,
     },
@@ -31,6 +31,8 @@ pub(super) struct Writer<'a> {
     pub(super) created: Option<&'a str>,
     pub(super) target: &'a Target,
     pub(super) rows: i64,
+    /// Whether the table gets the option `WITHOUT ROWID`.
+    pub(super) is_without_rowid: bool,
 }
 
 /// Returns an expression of the microseconds of a column; 0 where it has no time that can be read.
@@ -208,7 +210,11 @@ impl Writer<'_> {
         }
         let create = |table: &Rebuilt| {
             let new = quote(&named("ordid_new_", &table.name, ""));
-            retyped(&table.create, &new, &table.moved, sql_type).unwrap_or_default()
+            let new = retyped(&table.create, &new, &table.moved, sql_type).unwrap_or_default();
+            match self.is_without_rowid && table.name == self.tables[0].name {
+                true => without_rowid(&new),
+                false => new,
+            }
         };
         let mut before_copies = vec![
             format!("DROP TABLE IF EXISTS {map}"),

@@ -63,6 +63,10 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
         ("times_that_cannot_be_read_are_counted", times),
         ("commands_that_are_printed_can_be_run", commands),
         ("a_locked_file_is_given_up_after_the_attempts", locked),
+        (
+            "rows_that_are_short_are_stored_in_the_order_of_the_key",
+            without_rowid,
+        ),
     ];
     for (name, test) in all {
         trials.push(Trial::test(format!("move::{name} [sqlite]"), *test));
@@ -900,6 +904,35 @@ fn locked() -> Result {
         );
         let (code, line) = beside(&place, &[end, "--lock-timeout", "50"], "", false)?;
         assert_eq!(code, 0, "{line}");
+    }
+    Ok(())
+}
+
+fn without_rowid() -> Result {
+    let is_rowid = "SELECT count(*) FROM pragma_table_list WHERE name = 'orders' AND wr = 0";
+    for (tables, expected, note) in [
+        (
+            "CREATE TABLE orders (id INTEGER PRIMARY KEY, ref TEXT) STRICT; INSERT INTO orders VALUES (1, 'short')",
+            "0",
+            "WITHOUT ROWID",
+        ),
+        (
+            "CREATE TABLE orders (id INTEGER PRIMARY KEY, ref TEXT); INSERT INTO orders VALUES (1, hex(zeroblob(1000)))",
+            "1",
+            "rows are long",
+        ),
+        (
+            "CREATE TABLE orders (id INTEGER PRIMARY KEY, ref TEXT); CREATE VIEW numbers AS SELECT rowid FROM orders",
+            "1",
+            "rowid",
+        ),
+    ] {
+        let place = Place::new(tables)?;
+        expect(&place.plan()?, &[note]);
+        place.apply(&[])?;
+        assert_eq!(place.value(is_rowid)?, expected, "{tables}");
+        place.apply(&["--rollback"])?;
+        assert_eq!(place.value(is_rowid)?, "1", "{tables}");
     }
     Ok(())
 }
