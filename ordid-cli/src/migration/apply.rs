@@ -215,18 +215,23 @@ impl Run<'_> {
             return Err(fault.into());
         }
         if *attempt >= self.options.attempts {
-            return Err(Failure::could_not(format_args!(
-                "others held the locks in {attempt} attempts: {}; go on with {}, when fewer long transactions run, or with a \
-                 longer --lock-timeout",
-                fault.message,
-                self.way_on()
-            )));
+            return Err(self.gave_up(*attempt, &fault));
         }
         self.summary.retries += 1;
         self.stop_if_interrupted()?;
         let millis = 50 * u64::from((*attempt).min(40));
         tokio::time::sleep(Duration::from_millis(millis)).await;
         Ok(())
+    }
+
+    /// The locks could not be had.
+    pub(crate) fn gave_up(&self, attempts: u32, fault: &Fault) -> Failure {
+        Failure::could_not(format_args!(
+            "others held the locks in {attempts} attempts: {}; go on with {}, when fewer long transactions run, or with a longer \
+             --lock-timeout",
+            fault.message,
+            self.way_on()
+        ))
     }
 
     /// Returns the option by which the next run goes on.

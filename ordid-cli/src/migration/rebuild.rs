@@ -185,16 +185,19 @@ impl Run<'_> {
 
     /// Commits. Without WAL a COMMIT waits for those who read, and may be sent again.
     async fn commit(&mut self) -> Result<(), Failure> {
-        for _ in 1..self.options.attempts {
-            match self.session.execute("COMMIT").await {
-                Err(fault) if fault.is_contention => self.summary.retries += 1,
-                outcome => {
-                    outcome?;
-                    return Ok(());
-                }
+        let mut attempt = 0;
+        loop {
+            let fault = match self.session.execute("COMMIT").await {
+                Ok(_) => return Ok(()),
+                Err(fault) if !fault.is_contention => return Err(fault.into()),
+                Err(fault) => fault,
+            };
+            attempt += 1;
+            if attempt >= self.options.attempts {
+                return Err(self.gave_up(attempt, &fault));
             }
+            self.summary.retries += 1;
+            self.stop_if_interrupted()?;
         }
-        self.session.execute("COMMIT").await?;
-        Ok(())
     }
 }

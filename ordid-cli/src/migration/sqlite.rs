@@ -103,6 +103,16 @@ pub(crate) async fn draft(
         ));
     }
     let old_key = old_key(session, &name, &key, &key_type).await?;
+    let without = format!(
+        "SELECT * FROM {} WHERE {} IS NULL",
+        quote(&name),
+        quote(&key)
+    );
+    if session.exists(&without).await? {
+        refusals.add(format!(
+            "rows of {name} have no key, but NULL: find them by `{without}`, and give them keys"
+        ));
+    }
     already(session, request, &name, &key, target, &mut refusals).await?;
     let created = created(request, &name, &info, &mut refusals)?;
     if created.is_none() {

@@ -63,6 +63,7 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
         ("times_that_cannot_be_read_are_counted", times),
         ("commands_that_are_printed_can_be_run", commands),
         ("a_locked_file_is_given_up_after_the_attempts", locked),
+        ("readers_are_waited_for_at_the_commit", readers),
         (
             "rows_that_are_short_are_stored_in_the_order_of_the_key",
             without_rowid,
@@ -505,9 +506,7 @@ fn beside(place: &Place, arguments: &[&str], sql: &str, interrupts: bool) -> Res
         .enable_all()
         .build()?;
     let mut connection = runtime.block_on(open(&place.file))?;
-    runtime.block_on(
-        sqlx::raw_sql(AssertSqlSafe(format!("BEGIN IMMEDIATE; {sql}"))).execute(&mut connection),
-    )?;
+    runtime.block_on(sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection))?;
     let child = Command::new(env!("CARGO_BIN_EXE_ordid"))
         .args(["apply", &place.plan, &place.file])
         .args(arguments)
@@ -534,7 +533,7 @@ fn beside(place: &Place, arguments: &[&str], sql: &str, interrupts: bool) -> Res
 fn changed_while_waiting() -> Result {
     let place = Place::new(SMALL)?;
     place.plan()?;
-    let change = "ALTER TABLE orders ADD COLUMN late TEXT";
+    let change = "BEGIN IMMEDIATE; ALTER TABLE orders ADD COLUMN late TEXT";
     let (code, line) = beside(&place, &[], change, false)?;
     expect(&line, &["changed since the plan was made", "late TEXT"]);
     assert_eq!((code, &*place.value(STILL_OLD)?), (2, "3"));
@@ -544,7 +543,7 @@ fn changed_while_waiting() -> Result {
     );
     // Ctrl-C while it waits: nothing is left, and the same command begins again.
     place.plan()?;
-    let (code, line) = beside(&place, &[], "", true)?;
+    let (code, line) = beside(&place, &[], "BEGIN IMMEDIATE", true)?;
     expect(&line, &["interrupted; nothing was changed"]);
     assert_eq!((code, &*place.value(STILL_OLD)?), (3, "3"));
     assert_eq!(
@@ -596,6 +595,10 @@ fn not_copied() -> Result {
 
 fn expressions() -> Result {
     for (tables, reason) in [
+        (
+            "CREATE TABLE orders (id TEXT PRIMARY KEY); INSERT INTO orders VALUES (NULL), ('a')",
+            "rows of orders have no key",
+        ),
         (
             "CREATE TABLE orders (id INTEGER PRIMARY KEY CHECK (id > 0), x)",
             "a CHECK of orders",
@@ -874,7 +877,7 @@ fn locked() -> Result {
     let (code, line) = beside(
         &place,
         &["--lock-timeout", "50", "--attempts", "3"],
-        "",
+        "BEGIN IMMEDIATE",
         false,
     )?;
     assert_eq!(code, 3, "{line}");
@@ -884,7 +887,7 @@ fn locked() -> Result {
     );
     assert!(begun.elapsed() < Duration::from_secs(5));
     // With more attempts it waits until the file is free.
-    let (code, line) = beside(&place, &["--lock-timeout", "50"], "", false)?;
+    let (code, line) = beside(&place, &["--lock-timeout", "50"], "BEGIN IMMEDIATE", false)?;
     assert_eq!(code, 0, "{line}");
     for end in ["--rollback", "--finish"] {
         if end == "--finish" {
@@ -894,7 +897,7 @@ fn locked() -> Result {
         let (code, line) = beside(
             &place,
             &[end, "--lock-timeout", "50", "--attempts", "3"],
-            "",
+            "BEGIN IMMEDIATE",
             false,
         )?;
         assert_eq!(code, 3, "{line}");
@@ -902,9 +905,35 @@ fn locked() -> Result {
             &line,
             &["in 3 attempts", "database is locked", "--lock-timeout"],
         );
-        let (code, line) = beside(&place, &[end, "--lock-timeout", "50"], "", false)?;
+        let (code, line) = beside(
+            &place,
+            &[end, "--lock-timeout", "50"],
+            "BEGIN IMMEDIATE",
+            false,
+        )?;
         assert_eq!(code, 0, "{line}");
     }
+    Ok(())
+}
+
+fn readers() -> Result {
+    // Without WAL a COMMIT waits for those who read.
+    let place = Place::new(&SMALL.replace("WAL", "DELETE"))?;
+    place.plan()?;
+    let reads = "BEGIN; SELECT * FROM orders";
+    let (code, line) = beside(
+        &place,
+        &["--lock-timeout", "50", "--attempts", "3"],
+        reads,
+        false,
+    )?;
+    assert_eq!((code, &*place.value(STILL_OLD)?), (3, "3"), "{line}");
+    expect(
+        &line,
+        &["in 3 attempts", "database is locked", "--lock-timeout"],
+    );
+    let (code, line) = beside(&place, &["--lock-timeout", "50"], reads, false)?;
+    assert_eq!((code, &*place.value(STILL_OLD)?), (0, "0"), "{line}");
     Ok(())
 }
 
