@@ -350,12 +350,13 @@ impl Writer<'_> {
         }
     }
 
+    /// Drops what is beside the tables. It has to be there: otherwise a rollback was faster than the end.
     fn drops(&self) -> Vec<String> {
         let mut names = vec![self.map(), self.definitions()];
         if self.has_sequences() {
             names.push(self.sequences());
         }
-        let drop = |name: &String| format!("DROP TABLE IF EXISTS {name}");
+        let drop = |name: &String| format!("DROP TABLE {name}");
         names.iter().map(drop).collect()
     }
 

@@ -63,6 +63,7 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
         ("times_that_cannot_be_read_are_counted", times),
         ("commands_that_are_printed_can_be_run", commands),
         ("a_locked_file_is_given_up_after_the_attempts", locked),
+        ("a_finish_fails_if_a_rollback_was_faster", faster_rollback),
         ("readers_are_waited_for_at_the_commit", readers),
         (
             "rows_that_are_short_are_stored_in_the_order_of_the_key",
@@ -934,6 +935,18 @@ fn readers() -> Result {
     );
     let (code, line) = beside(&place, &["--lock-timeout", "50"], reads, false)?;
     assert_eq!((code, &*place.value(STILL_OLD)?), (0, "0"), "{line}");
+    Ok(())
+}
+
+fn faster_rollback() -> Result {
+    let place = Place::new(SMALL)?;
+    place.plan()?;
+    place.apply(&[])?;
+    // The map is gone with the transaction of a rollback.
+    let rollback = "BEGIN IMMEDIATE; DROP TABLE ordid_map_orders";
+    let (code, line) = beside(&place, &["--finish"], rollback, false)?;
+    assert_eq!(code, 3, "{line}");
+    expect(&line, &["no such table: ordid_map_orders"]);
     Ok(())
 }
 
