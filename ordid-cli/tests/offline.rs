@@ -340,6 +340,21 @@ fn bad_input_of_every_kind_gets_a_clear_line_and_code_2() {
 }
 
 #[test]
+fn advise_quotes_tables_as_the_engine_does() {
+    for (engine, table) in [
+        ("oracle", "\"orders\""),
+        ("sql-server", "[orders]"),
+        ("sqlite", "\"orders\""),
+        ("postgres", "\"orders\""),
+        ("mysql", "`orders`"),
+    ] {
+        let run = ordid(&["advise", engine]);
+        let create = format!("CREATE TABLE {table} (");
+        assert!(run.stdout.contains(&create), "{}{}", run.stdout, run.stderr);
+    }
+}
+
+#[test]
 fn colours_are_written_only_where_they_are_wanted() {
     let colored = |arguments: &[&str]| ordid(arguments).stdout.contains('\x1b');
     assert!(!colored(&["inspect", KEY]));
