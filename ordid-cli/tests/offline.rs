@@ -340,6 +340,45 @@ fn bad_input_of_every_kind_gets_a_clear_line_and_code_2() {
 }
 
 #[test]
+fn a_server_that_refuses_connections_is_named_at_once_without_its_password() {
+    // Nobody listens at a port that was just given back.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let place = listener.local_addr().expect("an address").to_string();
+    drop(listener);
+    let plan = std::env::temp_dir().join("ordid-plan-that-is-not-written.json");
+    let plan = plan.to_str().expect("a path of Unicode");
+    for scheme in ["postgres", "mysql", "mariadb"] {
+        let url = format!("{scheme}://somebody:secret@{place}/shop");
+        let mut commands: Vec<Vec<&str>> = vec![
+            vec!["doctor", &url],
+            vec![
+                "plan", &url, "--table", "orders", "--to", "uuid_v7", "--output", plan,
+            ],
+            vec!["bench", &url],
+        ];
+        if scheme == "postgres" {
+            commands.push(vec!["partition", &url, "--table", "orders"]);
+        }
+        for command in commands {
+            let begun = std::time::Instant::now();
+            let run = ordid(&command);
+            let words = run.stderr.to_lowercase();
+            assert_eq!(run.code, Some(3), "{command:?}: {words}");
+            assert!(
+                words.contains(&format!("cannot connect to {place}: connection refused")),
+                "{words}"
+            );
+            assert!(!words.contains("secret"), "{words}");
+            assert!(
+                begun.elapsed().as_secs() < 5,
+                "{command:?}: {:?}",
+                begun.elapsed()
+            );
+        }
+    }
+}
+
+#[test]
 fn advise_quotes_tables_as_the_engine_does() {
     for (engine, table) in [
         ("oracle", "\"orders\""),
