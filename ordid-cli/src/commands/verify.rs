@@ -252,7 +252,10 @@ fn print(answer: &Answer, output: &mut Output) -> Result<(), Failure> {
     let findings = [
         (answer.out_of_order, "below a key before them"),
         (answer.repeated.unwrap_or(0), "that came before"),
-        (answer.unreadable, "lines that are no key of the scheme"),
+        match answer.unreadable {
+            1 => (1, "line that is no key of the scheme"),
+            lines => (lines, "lines that are no key of the scheme"),
+        },
     ];
     if findings.iter().all(|(count, _)| *count == 0) {
         let fine = match answer.repeated {
