@@ -13,7 +13,7 @@ mod postgres;
 pub(crate) mod request;
 pub(crate) mod session;
 mod sqlite;
-mod sqlite_ddl;
+pub(crate) mod sqlite_ddl;
 mod subject;
 pub(crate) mod switch;
 mod target;

@@ -25,6 +25,7 @@ mod model;
 mod mysql;
 mod postgres;
 mod profile;
+mod rebuild;
 mod rules;
 mod sample;
 mod sarif;
@@ -186,6 +187,7 @@ impl Arguments {
             drop(context);
             // After Ctrl-C there is nobody to tell.
             let _ = sender.send((examined, findings, tables));
+            rebuild::share(&context, &mut findings);
         });
         let (examined, mut findings, tables) = receiver
             .await

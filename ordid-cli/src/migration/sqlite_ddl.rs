@@ -85,6 +85,50 @@ pub(crate) fn retyped(
     Ok(format!("CREATE TABLE {name} ({}{tail}", texts.join(",")))
 }
 
+/// Returns the statement without the collation of a column.
+///
+/// # Errors
+///
+/// The column is not found.
+pub(crate) fn without_collation(create: &str, column: &str) -> Result<String, String> {
+    let tokens = tokens(create);
+    let (mut depth, mut is_first, mut is_column, mut found) = (0_usize, false, false, false);
+    let mut drops = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match *token {
+            "(" => {
+                depth += 1;
+                is_first |= depth == 1;
+                continue;
+            }
+            ")" => depth = depth.saturating_sub(1),
+            "," if depth == 1 => {
+                is_first = true;
+                continue;
+            }
+            token if is_space(token) => continue,
+            _ if depth == 1 && is_first => {
+                is_column = unquoted(token).eq_ignore_ascii_case(column);
+                found |= is_column;
+            }
+            token if depth == 1 && is_column && token.eq_ignore_ascii_case("COLLATE") => {
+                let name = tokens[at + 1..].iter().position(|it| !is_space(it));
+                drops.push(at..=at + 1 + name.unwrap_or_default());
+            }
+            _ => {}
+        }
+        is_first = false;
+    }
+    if !found {
+        return Err("a column of its definition is not found".to_owned());
+    }
+    let kept = tokens
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !drops.iter().any(|drop| drop.contains(at)));
+    Ok(kept.map(|(_, token)| *token).collect())
+}
+
 fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> String {
     let is_constraint = |token: &&str| {
         CONSTRAINTS
@@ -195,6 +239,17 @@ mod tests {
             "CREATE TABLE \"new\" (\n  id BLOB NOT NULL PRIMARY KEY, -- the key, of course\n  ref TEXT CHECK (ref <> 'id, x'),\n  \
              \"parent id\" BLOB REFERENCES orders (id) ON DELETE SET NULL,\n  total NUMERIC(10, 2)\n) STRICT"
         );
+    }
+
+    #[test]
+    fn the_collation_of_one_column_is_left_out() {
+        let create = "CREATE TABLE t (a TEXT COLLATE NOCASE, \"b\" TEXT NOT NULL COLLATE /* why */ NOCASE CHECK (b <> 'x' COLLATE \
+                      NOCASE) PRIMARY KEY)";
+        assert_eq!(
+            without_collation(create, "B").expect("it is understood"),
+            "CREATE TABLE t (a TEXT COLLATE NOCASE, \"b\" TEXT NOT NULL  CHECK (b <> 'x' COLLATE NOCASE) PRIMARY KEY)"
+        );
+        assert!(without_collation(create, "c").is_err());
     }
 
     #[test]
