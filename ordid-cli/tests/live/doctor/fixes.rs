@@ -10,7 +10,7 @@ use super::{
     run,
     wrong::Engine,
 };
-use crate::place::{Result, Servers, block_on};
+use crate::place::{Result, Servers, block_on, printed};
 
 /// Adds the tests.
 pub(super) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -52,6 +52,7 @@ pub(super) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     );
     add("a_rebuilt_table_keeps_what_it_declares", kept);
     add("old_sqlite_can_run_a_rebuild_of_blobs", without_unhex);
+    add("messages_are_sentences_and_lines_end_without_blanks", words);
     add(
         "tables_of_moves_and_benches_are_not_examined",
         ordids_own_work,
@@ -531,6 +532,32 @@ fn without_unhex(path: &str) -> Result {
             && fixes[0].1.contains("id BLOB NOT NULL"),
         || format!("{fixes:#?}"),
     )
+}
+
+fn words(path: &str) -> Result {
+    let keys = |count: u64| (0..count).map(|row| native(Engine::Sqlite, v7(row)));
+    run(
+        path,
+        &("CREATE TABLE customers (id BLOB PRIMARY KEY);\n".to_owned()
+            + &insert("customers", keys(50))
+            + "CREATE TABLE orders (id BLOB PRIMARY KEY, customer TEXT REFERENCES customers (id));\n\
+               CREATE INDEX orders_customer ON orders (customer);\n"
+            + &insert("orders (id)", keys(50).chain(["NULL".to_owned()]))
+            + "CREATE TABLE numbers (id INTEGER PRIMARY KEY);\n\
+               INSERT INTO numbers VALUES (1), (9223372036854775807);"),
+    )?;
+    let text = printed(&["doctor", path], 1)?;
+    for part in [
+        "  the primary key may be NULL; no sampled row is\n",
+        "  the primary key may be NULL, and 1 sampled row is\n",
+        "  customer is TEXT with the collation BINARY and refers to customers.id, which is BLOB; a value of one kind never \
+         equals one of the other\n",
+        "-- ordid plan \"$DATABASE_URL\" --table numbers --to uuid_v7\n",
+    ] {
+        demand(text.contains(part), || format!("{part} is not in {text}"))?;
+    }
+    let blank = text.lines().find(|line| line.ends_with(' '));
+    demand(blank.is_none(), || format!("{blank:?}"))
 }
 
 fn ordids_own_work(path: &str) -> Result {

@@ -188,7 +188,7 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             fix: match (context.sql.0, key.column.kind) {
                 (_, Kind::Integer { bits: 64, .. }) => {
                     format!(
-                        "-- ordid plan --table {} --to uuid_v7",
+                        "-- ordid plan \"$DATABASE_URL\" --table {} --to uuid_v7",
                         plain(&key.table.name.to_string())
                     )
                 }
