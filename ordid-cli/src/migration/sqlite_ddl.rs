@@ -195,7 +195,15 @@ fn tokens(sql: &str) -> Vec<&str> {
                 .map_or(text.len(), |at| from + at + end.len())
         };
         let length = match first {
-            '"' | '`' | '\'' => until(rest, &first.to_string(), 1),
+            '"' | '`' | '\'' => {
+                let quote = first.to_string();
+                let mut end = until(rest, &quote, 1);
+                // A quote that is doubled is a part of the name.
+                while rest[end..].starts_with(first) {
+                    end = until(rest, &quote, end + 1);
+                }
+                end
+            }
             '[' => until(rest, "]", 1),
             '-' if rest.starts_with("--") => until(rest, "\n", 2),
             '/' if rest.starts_with("/*") => until(rest, "*/", 2),
@@ -238,6 +246,17 @@ mod tests {
             new,
             "CREATE TABLE \"new\" (\n  id BLOB NOT NULL PRIMARY KEY, -- the key, of course\n  ref TEXT CHECK (ref <> 'id, x'),\n  \
              \"parent id\" BLOB REFERENCES orders (id) ON DELETE SET NULL,\n  total NUMERIC(10, 2)\n) STRICT"
+        );
+    }
+
+    #[test]
+    fn a_doubled_quote_is_a_part_of_a_name() {
+        let create =
+            r#"CREATE TABLE "a ""(b" ("the ""k'ey" TEXT PRIMARY KEY, x TEXT DEFAULT 'it''s, ')"#;
+        let new = retyped(create, "n", &columns(&[("the \"k'ey", true)]), "BLOB");
+        assert_eq!(
+            new.expect("it is understood"),
+            r#"CREATE TABLE n ("the ""k'ey" BLOB NOT NULL PRIMARY KEY, x TEXT DEFAULT 'it''s, ')"#
         );
     }
 

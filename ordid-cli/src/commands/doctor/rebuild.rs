@@ -398,8 +398,12 @@ fn script(context: &Context<'_>, tables: &[&Table], findings: &[&Finding]) -> St
             plain(&sql.table(&it.table.name)),
             plain(&sql.table(&it.old)),
         );
+        let holds = match it.table.references.is_empty() {
+            true => "",
+            false => "; until then its foreign keys still count",
+        };
         lines.push(format!(
-            "-- compare SELECT (SELECT count(*) FROM {old}), (SELECT count(*) FROM {name}); if both are equal and programs work: DROP TABLE {old}"
+            "-- compare SELECT (SELECT count(*) FROM {old}), (SELECT count(*) FROM {name}); if both are equal and programs work: DROP TABLE {old}{holds}"
         ));
     }
     lines.join("\n")

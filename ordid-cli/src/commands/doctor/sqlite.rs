@@ -142,9 +142,29 @@ async fn definition(
     })
 }
 
-/// A reference that names no columns means the parent's primary key.
+/// A reference that names no columns means the parent's primary key, and names are as good in any case.
 fn resolve(tables: &mut [Table], at: usize) {
+    let known = |names: &mut [String], table: &Table| {
+        for name in names {
+            let same = |column: &&Column| column.name.eq_ignore_ascii_case(name);
+            if let Some(column) = table.columns.iter().find(same) {
+                name.clone_from(&column.name);
+            }
+        }
+    };
     for place in 0..tables[at].references.len() {
+        let mut reference = tables[at].references[place].clone();
+        known(&mut reference.columns, &tables[at]);
+        let mut names = tables.iter().map(|table| &table.name);
+        if let Some(name) =
+            names.find(|name| name.name.eq_ignore_ascii_case(&reference.parent.name))
+        {
+            reference.parent = name.clone();
+        }
+        if let Some(parent) = tables.iter().find(|table| table.name == reference.parent) {
+            known(&mut reference.parent_columns, parent);
+        }
+        tables[at].references[place] = reference;
         let reference = &tables[at].references[place];
         if reference.parent_columns.iter().any(String::is_empty) {
             let parent = tables.iter().find(|table| table.name == reference.parent);

@@ -444,9 +444,10 @@ fn references(path: &str) -> Result {
             .collect::<Vec<_>>()
     };
     let orders = (0..100).map(|row| format!("'{}', '{}'", text(v7(row)), text(v7(row / 2))));
+    // Names are as good in any case.
     run(
         path,
-        &("CREATE TABLE customers (id TEXT NOT NULL PRIMARY KEY, name TEXT) WITHOUT ROWID;\n"
+        &("CREATE TABLE Customers (ID TEXT NOT NULL PRIMARY KEY, name TEXT) WITHOUT ROWID;\n"
             .to_owned()
             + &insert("customers", keys("'somebody'"))
             + "CREATE TABLE orders (id TEXT NOT NULL PRIMARY KEY, customer TEXT NOT NULL REFERENCES customers (id)) WITHOUT ROWID;\n\
