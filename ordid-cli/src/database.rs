@@ -3,10 +3,10 @@
 use std::{str::FromStr as _, time::Duration};
 
 use sqlx::{
-    MySqlPool, PgPool, SqlitePool,
-    mysql::MySqlPoolOptions,
+    Connection, MySqlConnection, MySqlPool, PgConnection, PgPool, SqlitePool,
+    mysql::{MySqlConnectOptions, MySqlPoolOptions},
     pool::PoolOptions,
-    postgres::PgPoolOptions,
+    postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqlitePoolOptions},
 };
 
@@ -61,7 +61,10 @@ impl Database {
                         Ok(())
                     })
                 });
-                Self::Postgres(pool.connect(url).await.map_err(cannot)?)
+                let options = PgConnectOptions::from_str(url).map_err(cannot)?;
+                let place = place(options.get_host(), options.get_port());
+                try_once::<PgConnection>(&options, &place).await?;
+                Self::Postgres(pool.connect_with(options).await.map_err(cannot)?)
             }
             "mysql" | "mariadb" => {
                 let session: &[&str] = match access {
@@ -78,7 +81,10 @@ impl Database {
                 });
                 // Both speak one protocol, and only the first name of it is known to the driver.
                 let url = url.replacen("mariadb:", "mysql:", 1);
-                let pool = pool.connect(&url).await.map_err(cannot)?;
+                let options = MySqlConnectOptions::from_str(&url).map_err(cannot)?;
+                let place = place(options.get_host(), options.get_port());
+                try_once::<MySqlConnection>(&options, &place).await?;
+                let pool = pool.connect_with(options).await.map_err(cannot)?;
                 let version: String = sqlx::query_scalar("SELECT version()")
                     .fetch_one(&pool)
                     .await
@@ -140,6 +146,35 @@ pub(crate) fn argument(url: &str) -> String {
         () if is_in_environment => String::new(),
         () if url.contains("://") && !url.starts_with("sqlite:") => format!(" \"${VARIABLE}\""),
         () => format!(" {}", shell_word(url)),
+    }
+}
+
+/// Returns where a server is: no user, and no password.
+fn place(host: &str, port: u16) -> String {
+    match host.contains(':') && !host.starts_with('[') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}
+
+/// Opens one connection and closes it. A pool would try a server that refuses again and again until its patience ends, and
+/// then not say why.
+async fn try_once<C: Connection>(options: &C::Options, place: &str) -> Result<(), Failure> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::could_not(format_args!("cannot connect to {place}: {error}"))
+    };
+    match tokio::time::timeout(PATIENCE, C::connect_with(options)).await {
+        Ok(Ok(connection)) => {
+            // It was good enough to be opened; how it ends does not matter.
+            let _ = connection.close().await;
+            Ok(())
+        }
+        Ok(Err(sqlx::Error::Io(error))) => Err(failed(&error)),
+        Ok(Err(error)) => Err(failed(&error)),
+        Err(_) => Err(failed(&format_args!(
+            "it has not answered within {} s",
+            PATIENCE.as_secs()
+        ))),
     }
 }
 

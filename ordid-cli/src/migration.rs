@@ -14,7 +14,7 @@ mod rebuild;
 pub(crate) mod request;
 pub(crate) mod session;
 mod sqlite;
-mod sqlite_ddl;
+pub(crate) mod sqlite_ddl;
 mod subject;
 pub(crate) mod switch;
 mod target;

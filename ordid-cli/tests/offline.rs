@@ -199,6 +199,29 @@ fn a_named_key_is_that_of_other_libraries() {
 }
 
 #[test]
+fn one_line_is_not_called_lines() {
+    let run = ordid_with(&["verify", "--scheme", "uuid_v7", "-"], "no key\n");
+    assert!(
+        run.stdout
+            .contains("\n1 line that is no key of the scheme\n"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.starts_with("0 keys of uuid_v7"),
+        "{}",
+        run.stdout
+    );
+    let run = ordid_with(&["verify", "--scheme", "uuid_v7", "-"], "no key\nnone\n");
+    assert!(
+        run.stdout
+            .contains("\n2 lines that are no key of the scheme\n"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
 fn verify_counts_what_is_out_of_order_twice_or_unreadable() {
     let lines = "01a21915-8d6d-77c8-9729-000000000003\n01a21915-8d6d-77c8-9729-000000000001\n\
                  01a21915-8d6d-77c8-9729-000000000003\nno key\n01a21915-8d6d-77c8-9729-000000000002\n";
@@ -375,6 +398,60 @@ fn bad_input_of_every_kind_gets_a_clear_line_and_code_2() {
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn a_server_that_refuses_connections_is_named_at_once_without_its_password() {
+    // Nobody listens at a port that was just given back.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let place = listener.local_addr().expect("an address").to_string();
+    drop(listener);
+    let plan = std::env::temp_dir().join("ordid-plan-that-is-not-written.json");
+    let plan = plan.to_str().expect("a path of Unicode");
+    for scheme in ["postgres", "mysql", "mariadb"] {
+        let url = format!("{scheme}://somebody:secret@{place}/shop");
+        let mut commands: Vec<Vec<&str>> = vec![
+            vec!["doctor", &url],
+            vec![
+                "plan", &url, "--table", "orders", "--to", "uuid_v7", "--output", plan,
+            ],
+            vec!["bench", &url],
+        ];
+        if scheme == "postgres" {
+            commands.push(vec!["partition", &url, "--table", "orders"]);
+        }
+        for command in commands {
+            let begun = std::time::Instant::now();
+            let run = ordid(&command);
+            let words = run.stderr.to_lowercase();
+            assert_eq!(run.code, Some(3), "{command:?}: {words}");
+            assert!(
+                words.contains(&format!("cannot connect to {place}: connection refused")),
+                "{words}"
+            );
+            assert!(!words.contains("secret"), "{words}");
+            assert!(
+                begun.elapsed().as_secs() < 5,
+                "{command:?}: {:?}",
+                begun.elapsed()
+            );
+        }
+    }
+}
+
+#[test]
+fn advise_quotes_tables_as_the_engine_does() {
+    for (engine, table) in [
+        ("oracle", "\"orders\""),
+        ("sql-server", "[orders]"),
+        ("sqlite", "\"orders\""),
+        ("postgres", "\"orders\""),
+        ("mysql", "`orders`"),
+    ] {
+        let run = ordid(&["advise", engine]);
+        let create = format!("CREATE TABLE {table} (");
+        assert!(run.stdout.contains(&create), "{}{}", run.stdout, run.stderr);
+    }
 }
 
 #[test]

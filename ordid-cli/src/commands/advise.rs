@@ -12,7 +12,7 @@ use ordid_core::{
         catalogue::{self, AnyColumn, Entry},
     },
     storage::{
-        ColumnOn, Dialect, Stores,
+        ColumnOn, Stores,
         column::{BigInt, Binary16, Uuid as UuidColumn},
         dialect::{MySql, Postgres},
     },
@@ -317,15 +317,8 @@ fn derive(scheme: &Entry, engine: Engine, library: Library, column: &AnyColumn) 
 /// Returns the statements that make a table.
 fn ddl(server: Target, column: &AnyColumn) -> Vec<String> {
     let engine = server.engine();
-    let quote = |name: &str| match engine {
-        Engine::Postgres => Postgres::quote(name),
-        Engine::Mysql | Engine::Mariadb => MySql::quote(name),
-        _ => format!("\"{name}\""),
-    };
-    let table = match engine {
-        Engine::Postgres | Engine::Mysql | Engine::Mariadb => quote(TABLE),
-        _ => TABLE.to_owned(),
-    };
+    let quote = |name: &str| column.quote(name);
+    let table = quote(TABLE);
     let key = column.primary_key("id");
     let not_key = key.replace(" PRIMARY KEY", "");
     let (id, tenant) = (quote("id"), quote("tenant_id"));

@@ -25,6 +25,7 @@ mod model;
 mod mysql;
 mod postgres;
 mod profile;
+mod rebuild;
 mod rules;
 mod sample;
 mod sarif;
@@ -150,6 +151,10 @@ impl Arguments {
             _ => mysql::tables(&mut session).await?,
         };
         self.check_names(&all)?;
+        let all: Vec<Table> = all
+            .into_iter()
+            .filter(|table| !is_ordids_work(table) || self.table.contains(&table.name.name))
+            .collect();
         let mut progress = Progress::new("examining", u64::try_from(all.len()).unwrap_or_default());
         for mut table in all {
             progress.say(&table.name.to_string());
@@ -182,6 +187,7 @@ impl Arguments {
                     .any(|other| other.name == *table && wants(&named, other))
             };
             findings.retain(|finding| finding.table.as_ref().is_none_or(is_wanted));
+            rebuild::share(&context, &mut findings);
             let tables = shown::tables(&context, |table| wants(&named, table));
             drop(context);
             // After Ctrl-C there is nobody to tell.
@@ -228,6 +234,13 @@ impl Arguments {
 fn wants(named: &[String], table: &Table) -> bool {
     let is_named = |name: &String| *name == table.name.name || *name == table.name.to_string();
     named.is_empty() || named.iter().any(is_named)
+}
+
+/// Whether a table is one that a move or a bench has made for itself. It goes away with them.
+fn is_ordids_work(table: &Table) -> bool {
+    const PREFIXES: [&str; 6] = ["map_", "move_", "new_", "work_", "chunk_", "bench_"];
+    let rest = table.name.name.strip_prefix("ordid_");
+    rest.is_some_and(|rest| PREFIXES.iter().any(|prefix| rest.starts_with(prefix)))
 }
 
 /// Returns the column that says when a row was made, by the names that people give it.

@@ -221,6 +221,50 @@ pub(crate) fn has_word(sql: &str, word: &str) -> bool {
         .any(|token| token.eq_ignore_ascii_case(word))
 }
 
+/// Returns the statement without the collation of a column.
+///
+/// # Errors
+///
+/// The column is not found.
+pub(crate) fn without_collation(create: &str, column: &str) -> Result<String, String> {
+    let tokens = tokens(create);
+    let (mut depth, mut is_first, mut is_column, mut found) = (0_usize, false, false, false);
+    let mut drops = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match *token {
+            "(" => {
+                depth += 1;
+                is_first |= depth == 1;
+                continue;
+            }
+            ")" => depth = depth.saturating_sub(1),
+            "," if depth == 1 => {
+                is_first = true;
+                continue;
+            }
+            token if is_space(token) => continue,
+            _ if depth == 1 && is_first => {
+                is_column = unquoted(token).eq_ignore_ascii_case(column);
+                found |= is_column;
+            }
+            token if depth == 1 && is_column && token.eq_ignore_ascii_case("COLLATE") => {
+                let name = tokens[at + 1..].iter().position(|it| !is_space(it));
+                drops.push(at..=at + 1 + name.unwrap_or_default());
+            }
+            _ => {}
+        }
+        is_first = false;
+    }
+    if !found {
+        return Err("a column of its definition is not found".to_owned());
+    }
+    let kept = tokens
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !drops.iter().any(|drop| drop.contains(at)));
+    Ok(kept.map(|(_, token)| *token).collect())
+}
+
 fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> String {
     let is_constraint = |token: &&str| {
         CONSTRAINTS
@@ -307,7 +351,15 @@ fn tokens(sql: &str) -> Vec<&str> {
                 .map_or(text.len(), |at| from + at + end.len())
         };
         let length = match first {
-            '"' | '`' | '\'' => until(rest, &first.to_string(), 1),
+            '"' | '`' | '\'' => {
+                let quote = first.to_string();
+                let mut end = until(rest, &quote, 1);
+                // A quote that is doubled is a part of the name.
+                while rest[end..].starts_with(first) {
+                    end = until(rest, &quote, end + 1);
+                }
+                end
+            }
             '[' => until(rest, "]", 1),
             '-' if rest.starts_with("--") => until(rest, "\n", 2),
             '/' if rest.starts_with("/*") => until(rest, "*/", 2),
@@ -430,6 +482,28 @@ mod tests {
             without_rowid("CREATE TABLE t (id INT) -- a table"),
             "CREATE TABLE t (id INT) WITHOUT ROWID -- a table"
         );
+    }
+
+    #[test]
+    fn a_doubled_quote_is_a_part_of_a_name() {
+        let create =
+            r#"CREATE TABLE "a ""(b" ("the ""k'ey" TEXT PRIMARY KEY, x TEXT DEFAULT 'it''s, ')"#;
+        let new = retyped(create, "n", &columns(&[("the \"k'ey", true)]), "BLOB");
+        assert_eq!(
+            new.expect("it is understood"),
+            r#"CREATE TABLE n ("the ""k'ey" BLOB NOT NULL PRIMARY KEY, x TEXT DEFAULT 'it''s, ')"#
+        );
+    }
+
+    #[test]
+    fn the_collation_of_one_column_is_left_out() {
+        let create = "CREATE TABLE t (a TEXT COLLATE NOCASE, \"b\" TEXT NOT NULL COLLATE /* why */ NOCASE CHECK (b <> 'x' COLLATE \
+                      NOCASE) PRIMARY KEY)";
+        assert_eq!(
+            without_collation(create, "B").expect("it is understood"),
+            "CREATE TABLE t (a TEXT COLLATE NOCASE, \"b\" TEXT NOT NULL  CHECK (b <> 'x' COLLATE NOCASE) PRIMARY KEY)"
+        );
+        assert!(without_collation(create, "c").is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `ordid doctor` on databases that are wrong on purpose, on clean ones, and on hostile ones.
 
+mod fixes;
 mod hostile;
 mod keys;
 mod wrong;
@@ -44,6 +45,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     });
     add("an_empty_database_gives_no_finding", |url| is_clean(url, 0));
     hostile::trials("sqlite", &mut add);
+    fixes::trials(servers, trials);
     hostile::servers(servers, trials);
 }
 

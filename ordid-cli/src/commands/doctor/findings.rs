@@ -60,6 +60,8 @@ pub(crate) struct Finding {
     pub(crate) cost: String,
     /// The remedy, as SQL.
     pub(crate) fix: String,
+    /// Whether the remedy is to build the SQLite table again: until that is written, `fix` is what is to be done before.
+    pub(crate) is_rebuild: bool,
 }
 
 /// Declares the rules, each by a name that the code uses.

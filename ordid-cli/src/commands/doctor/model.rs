@@ -92,7 +92,24 @@ pub(crate) struct Table {
     pub(crate) insertion: Result<Insertion, String>,
     /// The column that says when a row was made.
     pub(crate) created: Option<String>,
+    /// Its own words, where the engine keeps them: SQLite.
+    pub(crate) definition: Option<Definition>,
     pub(crate) sample: Sample,
+}
+
+/// How a table of SQLite was made.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    /// Its CREATE TABLE.
+    pub(crate) create: String,
+    /// The columns that an INSERT may name: those that are not computed.
+    pub(crate) columns: Vec<String>,
+    /// Its indexes and triggers: kind, name, statement.
+    pub(crate) others: Vec<(String, String, String)>,
+    /// Whether it never gives a number twice.
+    pub(crate) is_autoincrement: bool,
+    /// The names of all tables, views and indexes of the file.
+    pub(crate) taken: std::sync::Arc<[String]>,
 }
 
 impl Table {
@@ -147,7 +164,7 @@ impl Table {
 }
 
 /// A column.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) name: String,
     /// Its type, in the engine's words.

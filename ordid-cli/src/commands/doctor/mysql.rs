@@ -156,6 +156,7 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
             references: referring(references.get(&key).into_iter().flatten()),
             insertion: insertion
                 .ok_or_else(|| "InnoDB keeps rows in the order of the key".to_owned()),
+            definition: None,
             sample: Default::default(),
         });
     }

@@ -175,6 +175,7 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
                 .map(|row| reference(row))
                 .collect(),
             insertion,
+            definition: None,
             sample: Default::default(),
         });
     }

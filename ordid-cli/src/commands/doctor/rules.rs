@@ -86,6 +86,7 @@ impl Key<'_> {
             },
             cost: found.cost,
             fix: found.fix,
+            is_rebuild: found.is_rebuild,
         }
     }
 }
@@ -99,6 +100,8 @@ pub(crate) struct Found {
     pub(crate) query: String,
     pub(crate) cost: String,
     pub(crate) fix: String,
+    /// As of a finding.
+    pub(crate) is_rebuild: bool,
 }
 
 impl<'a> Context<'a> {
@@ -176,6 +179,10 @@ static WITHOUT_ORDER: [&Rule; 7] = [
     &TRUNCATED_TEXT,
     &TWO_SPELLINGS,
 ];
+
+/// Makes MySQL and MariaDB refuse to cut or replace values, whatever the server's mode is.
+pub(crate) const STRICT: &str =
+    "SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',STRICT_ALL_TABLES');\n";
 
 /// Whether the keys of a scheme have no order at all.
 pub(crate) fn is_random(scheme: &str) -> bool {

@@ -262,7 +262,11 @@ pub(crate) fn answer(rows: &Rows) -> String {
     };
     let mut lines: Vec<String> = rows.iter().take(ANSWER_ROWS).map(line).collect();
     if rows.len() > ANSWER_ROWS {
-        lines.push(format!("and {} more rows", rows.len() - ANSWER_ROWS));
+        let more = u64::try_from(rows.len() - ANSWER_ROWS).unwrap_or(u64::MAX);
+        lines.push(match more {
+            1 => "and 1 more row".to_owned(),
+            more => format!("and {} more rows", rules::grouped(more)),
+        });
     }
     lines.join("; ")
 }
@@ -331,7 +335,7 @@ fn text(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<(
     }
     if has_keys {
         output.line("")?;
-        output.line(&table.to_string())?;
+        output.table(&table)?;
     }
     let partial = report
         .tables

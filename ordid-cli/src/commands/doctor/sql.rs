@@ -188,78 +188,12 @@ impl Sql {
     }
 
     /// Returns a type as it is declared. SQLite takes any text between quotes for one.
-    fn declared(self, declared: &str) -> String {
+    pub(crate) fn declared(self, declared: &str) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || " _(),".contains(letter);
         match declared.chars().all(is_plain) {
             true => declared.to_owned(),
             false => self.name(declared),
         }
-    }
-
-    /// Returns the statements that build a SQLite table again with some columns declared otherwise, each with an
-    /// expression for its values.
-    pub(crate) fn rebuilt(
-        self,
-        table: &Table,
-        changed: &[(&str, &str, String)],
-        tail: &str,
-    ) -> String {
-        let new = TableName {
-            name: format!("{}_new", table.name.name),
-            ..table.name.clone()
-        };
-        let change = |name: &str| changed.iter().find(|(column, ..)| *column == name);
-        let primary = table
-            .primary()
-            .map(|index| &index.columns[..])
-            .unwrap_or_default();
-        let mut declared: Vec<String> = table
-            .columns
-            .iter()
-            .map(|column| {
-                let name = self.name(&column.name);
-                let null = if column.is_nullable && !primary.contains(&column.name) {
-                    ""
-                } else {
-                    " NOT NULL"
-                };
-                match change(&column.name) {
-                    Some((_, declaration, _)) => {
-                        format!("{name} {}{null}", self.declared(declaration))
-                    }
-                    None => format!("{name} {}{null}", self.declared(&column.declared)),
-                }
-            })
-            .collect();
-        if !primary.is_empty() {
-            declared.push(format!("PRIMARY KEY ({})", self.names(primary)));
-        }
-        let values: Vec<String> = table
-            .columns
-            .iter()
-            .map(|column| match change(&column.name) {
-                Some((.., expression)) => expression.clone(),
-                None => self.name(&column.name),
-            })
-            .collect();
-        let is_without_rowid = table.storage == super::model::Storage::Clustered
-            && !table.columns.iter().any(|column| column.is_rowid);
-        let tail = if is_without_rowid {
-            " WITHOUT ROWID"
-        } else {
-            tail
-        };
-        let (old, new_name) = (self.table(&table.name), self.table(&new));
-        format!(
-            "-- add the defaults, checks, references and indexes of the old table\n\
-             PRAGMA foreign_keys = OFF;\nBEGIN IMMEDIATE;\n\
-             CREATE TABLE {new_name} ({}){tail};\n\
-             INSERT INTO {new_name} SELECT {} FROM {old};\n\
-             DROP TABLE {old};\nALTER TABLE {new_name} RENAME TO {};\nCOMMIT;",
-            declared.join(", "),
-            values.join(", "),
-            self.name(&table.name.name),
-        )
     }
 }
 

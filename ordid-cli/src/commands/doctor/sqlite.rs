@@ -1,11 +1,11 @@
 //! What SQLite's schema says.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     model::{
-        Collation, Column, Compares, Counter, Index, Insertion, Kind, Leaves, Reference, Storage,
-        Table, TableName,
+        Collation, Column, Compares, Counter, Definition, Index, Insertion, Kind, Leaves,
+        Reference, Storage, Table, TableName,
     },
     postgres::Server,
     session::{Session, number, text},
@@ -52,6 +52,8 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
         // No table is AUTOINCREMENT.
         Err(_) => BTreeMap::new(),
     };
+    let taken = session.catalog("SELECT name FROM sqlite_schema").await?;
+    let taken: Arc<[String]> = taken.iter().map(|row| text(row, 0)).collect();
     let mut tables = Vec::new();
     for row in session.catalog(list).await? {
         let (name, has_no_rowid) = (text(&row, 0), text(&row, 1) == "1");
@@ -101,6 +103,9 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
             indexes,
             references: references(session, &quoted).await?,
             insertion,
+            definition: Some(
+                definition(session, &quoted, text(&row, 2), sequence.is_some(), &taken).await?,
+            ),
             sample: Default::default(),
         });
     }
@@ -110,9 +115,56 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
     Ok(tables)
 }
 
-/// A reference that names no columns means the parent's primary key.
+async fn definition(
+    session: &mut Session,
+    table: &str,
+    create: String,
+    is_autoincrement: bool,
+    taken: &Arc<[String]>,
+) -> Result<Definition, Failure> {
+    let columns =
+        format!("SELECT name FROM pragma_table_xinfo({table}) WHERE hidden = 0 ORDER BY cid");
+    let columns = session.catalog(&columns).await?;
+    let others = format!(
+        "SELECT type, name, sql FROM sqlite_schema WHERE tbl_name = {table} COLLATE NOCASE \
+         AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY 1, 2"
+    );
+    let others = session.catalog(&others).await?;
+    Ok(Definition {
+        create,
+        columns: columns.iter().map(|row| text(row, 0)).collect(),
+        others: others
+            .iter()
+            .map(|row| (text(row, 0), text(row, 1), text(row, 2)))
+            .collect(),
+        is_autoincrement,
+        taken: Arc::clone(taken),
+    })
+}
+
+/// A reference that names no columns means the parent's primary key, and names are as good in any case.
 fn resolve(tables: &mut [Table], at: usize) {
+    let known = |names: &mut [String], table: &Table| {
+        for name in names {
+            let same = |column: &&Column| column.name.eq_ignore_ascii_case(name);
+            if let Some(column) = table.columns.iter().find(same) {
+                name.clone_from(&column.name);
+            }
+        }
+    };
     for place in 0..tables[at].references.len() {
+        let mut reference = tables[at].references[place].clone();
+        known(&mut reference.columns, &tables[at]);
+        let mut names = tables.iter().map(|table| &table.name);
+        if let Some(name) =
+            names.find(|name| name.name.eq_ignore_ascii_case(&reference.parent.name))
+        {
+            reference.parent = name.clone();
+        }
+        if let Some(parent) = tables.iter().find(|table| table.name == reference.parent) {
+            known(&mut reference.parent_columns, parent);
+        }
+        tables[at].references[place] = reference;
         let reference = &tables[at].references[place];
         if reference.parent_columns.iter().any(String::is_empty) {
             let parent = tables.iter().find(|table| table.name == reference.parent);
@@ -236,8 +288,8 @@ fn column(
     }
 }
 
-/// Section 3.1 of "Datatypes In SQLite": the first rule that fits.
-fn affinity(declared: &str) -> Kind {
+/// Returns what a declared type holds, by section 3.1 of "Datatypes In SQLite": the first rule that fits.
+pub(crate) fn affinity(declared: &str) -> Kind {
     let declared = declared.to_ascii_uppercase();
     let has = |part: &str| declared.contains(part);
     if has("INT") {

@@ -188,7 +188,7 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             fix: match (context.sql.0, key.column.kind) {
                 (_, Kind::Integer { bits: 64, .. }) => {
                     format!(
-                        "-- ordid plan --table {} --to uuid_v7",
+                        "-- ordid plan \"$DATABASE_URL\" --table {} --to uuid_v7",
                         plain(&key.table.name.to_string())
                     )
                 }
@@ -216,6 +216,7 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                 }
                 _ => String::new(),
             },
+            ..Found::default()
         },
     ))
 }
@@ -262,7 +263,8 @@ fn epoch(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         ),
         query: format!("SELECT max({}) FROM {table}", column),
         cost: format!("{}; {per_day:.0} sampled keys a day: after the end a generator fails or repeats keys", key.size()),
-        fix: format!("-- ordid plan --table {} --to uuid_v7, or give the layout a newer epoch in a new column", plain(&key.table.name.to_string())),
+        fix: format!("-- ordid plan \"$DATABASE_URL\" --table {} --to uuid_v7, or give the layout a newer epoch in a new column", plain(&key.table.name.to_string())),
+        ..Found::default()
     }))
 }
 
@@ -370,6 +372,7 @@ fn shared_node(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         query,
         cost: format!("{}: two writers draw the same key whenever they make one in the same unit of time", key.size()),
         fix: "-- lease nodes, so that none has two holders: `SqlLease` of ordid-sqlx, or ordid-redis, ordid-zookeeper, ordid-etcd".to_owned(),
+        ..Found::default()
     }))
 }
 

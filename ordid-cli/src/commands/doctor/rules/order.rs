@@ -260,7 +260,7 @@ fn lost(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                         parts(sql.0, &column, &[(7, 2), (5, 2), (1, 4), (9, 8)])
                     ),
                     false => format!(
-                        "-- old rows: ordid plan --table {} --to uuid_v7",
+                        "-- old rows: ordid plan \"$DATABASE_URL\" --table {} --to uuid_v7",
                         plain(&key.table.name.to_string())
                     ),
                 }

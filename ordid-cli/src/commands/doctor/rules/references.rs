@@ -5,7 +5,7 @@ use super::{
         findings::{Evidence, FOREIGN_KEY_TYPE, Finding, Severity, UNINDEXED_FOREIGN_KEY},
         model::{Column, Kind, Reference, Table},
     },
-    Context, rows,
+    Context, STRICT, plain, rows,
 };
 use crate::engine::Engine;
 
@@ -88,6 +88,7 @@ fn unindexed(context: &Context<'_>, table: &Table, reference: &Reference) -> Opt
             "CREATE INDEX{concurrently} {index} ON {name} ({});",
             sql.names(wanted)
         ),
+        is_rebuild: false,
     })
 }
 
@@ -112,18 +113,21 @@ fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<
         false => Severity::Warning,
     };
     let what = match (is_narrower, is_other) {
-        (true, _) => "which ends before the keys do",
-        (_, true) => "which is another kind of value",
-        _ => "so that a join converts one of them, or does not use its index",
+        (true, _) => "its numbers end before the keys do",
+        (_, true) => "a value of one kind never equals one of the other",
+        _ => "a join converts one of them, or does not use its index",
     };
     let (column, wanted) = (sql.name(&child.name), described(key));
+    let target = context.target(parent, key);
+    let is_sqlite = sql.0 == Engine::Sqlite;
+    let parent_changes = !is_sqlite && target.declared != key.declared;
     Some(Finding {
         rule: &FOREIGN_KEY_TYPE,
         severity,
         table: Some(table.name.clone()),
         column: Some(child.name.clone()),
         message: format!(
-            "{} is {}, and refers to {}.{}, which is {wanted}: {what}",
+            "{} is {} and refers to {}.{}, which is {wanted}; {what}",
             child.name,
             described(child),
             parent.name,
@@ -134,7 +138,16 @@ fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<
             answer: None,
         },
         cost: format!("{} refer to {}", rows(count(table)), rows(count(parent))),
+        is_rebuild: is_sqlite,
         fix: match sql.0 {
+            // The table is built again.
+            Engine::Sqlite => String::new(),
+            _ if parent_changes => format!(
+                "-- {}.{} is to become {}: make this column the same when you run its fix",
+                plain(&parent.name.to_string()),
+                plain(&key.name),
+                target.declared
+            ),
             Engine::Postgres => {
                 let collation = key
                     .collation
@@ -152,7 +165,6 @@ fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<
                     collate.unwrap_or_default()
                 )
             }
-            Engine::Sqlite => sql.rebuilt(table, &[(&child.name, &key.declared, column)], ""),
             _ => {
                 let collate = key
                     .collation
@@ -160,7 +172,7 @@ fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<
                     .map(|collation| format!(" COLLATE {}", collation.name));
                 let null = if child.is_nullable { "" } else { " NOT NULL" };
                 format!(
-                    "ALTER TABLE {name} DROP FOREIGN KEY {0}, MODIFY {column} {1}{2}{null};\n\
+                    "{STRICT}ALTER TABLE {name} DROP FOREIGN KEY {0}, MODIFY {column} {1}{2}{null};\n\
                      ALTER TABLE {name} ADD CONSTRAINT {0} FOREIGN KEY ({3}) REFERENCES {4} ({5});",
                     sql.name(&reference.name),
                     key.declared,

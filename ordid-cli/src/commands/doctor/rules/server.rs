@@ -38,6 +38,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
                 context.sql.table(&unseen.table)
             ),
         },
+        is_rebuild: false,
     });
     findings.extend(unseen);
     findings
@@ -62,6 +63,7 @@ fn of_server(
         },
         cost: cost.to_owned(),
         fix,
+        is_rebuild: false,
     }
 }
 

@@ -84,7 +84,6 @@ fn second_tree(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     let bytes = primary.bytes.map_or("a second tree".to_owned(), |bytes| {
         format!("a second tree of {}", bytes_text(bytes))
     });
-    let name = &*key.column.name;
     let is_integer = matches!(key.column.kind, Kind::Integer { .. });
     let query = format!(
         "SELECT name, sum(pgsize) FROM dbstat WHERE name IN ({}, {}) GROUP BY 1",
@@ -97,16 +96,15 @@ fn second_tree(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             message: format!("the key is declared {} and not INTEGER: it is not the rowid, and has an index of its own", key.column.declared),
             query,
             cost,
-            fix: sql.rebuilt(key.table, &[(name, "INTEGER", sql.name(name))], ""),
+            is_rebuild: true,
             ..Found::default()
         }));
     }
-    let declaration = [(name, &*key.column.declared, sql.name(name))];
     Some(key.finding(&SECOND_TREE, Found {
         message: "the rows are ordered by rowid, and the key has a tree of its own: WITHOUT ROWID needs one".to_owned(),
         query,
         cost,
-        fix: sql.rebuilt(key.table, &declaration, " WITHOUT ROWID"),
+        is_rebuild: true,
         ..Found::default()
     }))
 }

@@ -11,7 +11,7 @@ use super::{
         model::{Compares, Kind, Value},
         profile::Spelling,
     },
-    Context, Found, Key, bytes_text, grouped,
+    Context, Found, Key, STRICT, bytes_text, grouped, plain,
 };
 use crate::engine::Engine;
 
@@ -65,7 +65,8 @@ fn two_spellings(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             "-- join the rows that are one, such as those of\n\
              SELECT * FROM {table} WHERE {spelling} IN (SELECT {spelling} FROM {table} GROUP BY {spelling} HAVING count(*) > 1);\n{}",
             native(context, key)
-        ),
+        ).trim_end().to_owned(),
+        is_rebuild: context.sql.0 == Engine::Sqlite,
         ..Found::default()
     }))
 }
@@ -95,6 +96,7 @@ fn mixed_spellings(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         ),
         cost: key.size(),
         fix: native(context, key),
+        is_rebuild: context.sql.0 == Engine::Sqlite,
         ..Found::default()
     }))
 }
@@ -177,14 +179,12 @@ fn collation(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         cost: key.size(),
         fix: match sql.0 {
             Engine::Postgres => format!("ALTER TABLE {table} ALTER COLUMN {column} TYPE text COLLATE \"C\";"),
-            Engine::Sqlite => {
-                let declaration = [(&*key.column.name, "TEXT COLLATE BINARY", column.clone())];
-                sql.rebuilt(key.table, &declaration, "")
-            }
+            Engine::Sqlite => String::new(),
             _ => format!(
-                "ALTER TABLE {table} MODIFY {column} CHAR({length}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL;"
+                "{STRICT}ALTER TABLE {table} MODIFY {column} CHAR({length}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL;"
             ),
         },
+        is_rebuild: sql.0 == Engine::Sqlite,
     }))
 }
 
@@ -264,6 +264,7 @@ fn uuid_as_text(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                 grouped(copies)
             ),
             fix: native(context, key),
+            is_rebuild: sql.0 == Engine::Sqlite,
         },
     ))
 }
@@ -273,28 +274,40 @@ fn native(context: &Context<'_>, key: &Key<'_>) -> String {
     let (sql, name) = (context.sql, &key.column.name);
     let (table, column) = (sql.table(&key.table.name), sql.name(name));
     let drop = "-- first drop the foreign keys that refer to it, and change their columns alike\n";
+    let target = context.target(key.table, key.column).declared;
     match sql.0 {
         Engine::Postgres => format!(
-            "{drop}ALTER TABLE {table} ALTER COLUMN {column} TYPE uuid USING {column}::uuid;"
+            "{drop}ALTER TABLE {table} ALTER COLUMN {column} TYPE {target} USING {column}::{target};"
         ),
-        Engine::Mariadb => format!("{drop}ALTER TABLE {table} MODIFY {column} UUID NOT NULL;"),
-        Engine::Sqlite => {
-            let value = format!("unhex(replace({column}, '-', ''))");
-            sql.rebuilt(key.table, &[(name, "BLOB", value)], " WITHOUT ROWID")
+        Engine::Mariadb => {
+            format!("{drop}ALTER TABLE {table} MODIFY {column} {target} NOT NULL;")
         }
+        // The table is built again.
+        Engine::Sqlite => String::new(),
         _ => {
-            let new = sql.name(&format!("{name}_new"));
-            let key_change = match key.is_primary {
-                true => format!(
-                    "DROP PRIMARY KEY, DROP COLUMN {column}, CHANGE {new} {column} BINARY(16) NOT NULL, ADD PRIMARY KEY ({column})"
+            let (new, old) = (
+                sql.name(&format!("{name}_new")),
+                sql.name(&format!("{name}_old")),
+            );
+            let index = key.table.index_of(name).filter(|_| !key.is_primary);
+            let (drop_key, add_key) = match (key.is_primary, index) {
+                (true, _) => ("DROP PRIMARY KEY, ".to_owned(), "ADD PRIMARY KEY"),
+                (false, Some(index)) => (
+                    format!("DROP INDEX {}, ", sql.name(&index.name)),
+                    "ADD UNIQUE",
                 ),
-                false => format!(
-                    "DROP COLUMN {column}, CHANGE {new} {column} BINARY(16) NOT NULL, ADD UNIQUE ({column})"
-                ),
+                (false, None) => (String::new(), "ADD UNIQUE"),
             };
+            // The texts stay: without strict mode, and with a client that goes on after a failed UPDATE, they would be lost.
             format!(
-                "{drop}ALTER TABLE {table} ADD COLUMN {new} BINARY(16);\n\
-                 UPDATE {table} SET {new} = UNHEX(REPLACE({column}, '-', ''));\nALTER TABLE {table} {key_change};"
+                "{drop}{STRICT}ALTER TABLE {table} ADD COLUMN {new} {target};\n\
+                 UPDATE {table} SET {new} = UNHEX(REPLACE({column}, '-', ''));\n\
+                 ALTER TABLE {table} {drop_key}CHANGE {column} {old} {} NULL, CHANGE {new} {column} {target} NOT NULL, \
+                 {add_key} ({column});\n\
+                 -- once all programs work: ALTER TABLE {} DROP COLUMN {}",
+                key.column.declared,
+                plain(&table),
+                plain(&old)
             )
         }
     }

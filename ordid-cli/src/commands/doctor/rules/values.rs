@@ -6,10 +6,10 @@ use super::{
             FUTURE_KEY, Finding, MIXED_STORAGE, NIL_KEY, NULLABLE_KEY, NUMERIC_AFFINITY,
             PADDED_KEY, Severity, TRUNCATED_TEXT,
         },
-        model::{Kind, Storage, Value},
+        model::{Kind, Value},
         profile::{FEW, Spelling},
     },
-    Context, Found, Key, grouped, percent, time,
+    Context, Found, Key, STRICT, grouped, percent, plain, time,
 };
 use crate::engine::Engine;
 
@@ -63,12 +63,6 @@ fn nullable(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     }
     let nulls = key.profile.nulls;
     let (sql, column) = (context.sql, context.sql.name(&key.column.name));
-    let declaration = [(&*key.column.name, &*key.column.declared, column.clone())];
-    let tail = if key.table.storage == Storage::Rowid {
-        " WITHOUT ROWID"
-    } else {
-        ""
-    };
     Some(key.finding(
         &NULLABLE_KEY,
         Found {
@@ -77,10 +71,14 @@ fn nullable(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             } else {
                 Severity::Warning
             }),
-            message: format!(
-                "the primary key takes NULL, and {} sampled rows have it",
-                grouped(nulls)
-            ),
+            message: match nulls {
+                0 => "the primary key may be NULL; no sampled row is".to_owned(),
+                1 => "the primary key may be NULL, and 1 sampled row is".to_owned(),
+                nulls => format!(
+                    "the primary key may be NULL, and {} sampled rows are",
+                    grouped(nulls)
+                ),
+            },
             query: format!(
                 "SELECT count(*) FROM {} WHERE {column} IS NULL",
                 sql.sampled(key.table)
@@ -90,10 +88,15 @@ fn nullable(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                 grouped(nulls),
                 grouped(nulls + key.profile.values)
             ),
-            fix: format!(
-                "-- give keys to the rows that have none\n{}",
-                sql.rebuilt(key.table, &declaration, tail)
-            ),
+            fix: match nulls {
+                0 => String::new(),
+                _ => format!(
+                    "-- first give keys to the rows that have none: SELECT * FROM {} WHERE {} IS NULL",
+                    plain(&sql.table(&key.table.name)),
+                    plain(&column)
+                ),
+            },
+            is_rebuild: true,
         },
     ))
 }
@@ -113,7 +116,6 @@ fn affinity(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         return None;
     }
     let (sql, column) = (context.sql, context.sql.name(&key.column.name));
-    let declaration = [(&*key.column.name, "TEXT", column.clone())];
     Some(key.finding(&NUMERIC_AFFINITY, Found {
         severity: Some(if is_damaged { Severity::Error } else { Severity::Warning }),
         message: format!(
@@ -122,7 +124,8 @@ fn affinity(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         ),
         query: format!("SELECT typeof({column}), count(*) FROM {} GROUP BY 1", sql.sampled(key.table)),
         cost: format!("{} of {} sampled keys are lost", grouped(numbers), grouped(key.profile.values)),
-        fix: sql.rebuilt(key.table, &declaration, ""),
+        is_rebuild: true,
+        ..Found::default()
     }))
 }
 
@@ -133,9 +136,6 @@ fn mixed_storage(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         return None;
     }
     let (sql, column) = (context.sql, context.sql.name(&key.column.name));
-    let value = format!(
-        "CASE typeof({column}) WHEN 'text' THEN unhex(replace({column}, '-', '')) ELSE {column} END"
-    );
     Some(key.finding(&MIXED_STORAGE, Found {
         message: format!(
             "{} keys are texts and {} are blobs: SQLite never finds one by the other, and sorts all texts first",
@@ -143,7 +143,7 @@ fn mixed_storage(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         ),
         query: format!("SELECT typeof({column}), count(*) FROM {} GROUP BY 1", sql.sampled(key.table)),
         cost: format!("{} of {} sampled rows are not found by the other form", grouped(texts.min(blobs)), grouped(key.profile.values)),
-        fix: sql.rebuilt(key.table, &[(&key.column.name, "BLOB", value)], " WITHOUT ROWID"),
+        is_rebuild: true,
         ..Found::default()
     }))
 }
@@ -210,9 +210,11 @@ fn padded(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         query: format!("SELECT count(*) FROM {table} WHERE {}", context.sql.finds(&key.column.name, &short)),
         cost: format!("{}, {} bytes of each key are padding", key.size(), length_of - longest),
         fix: format!(
-            "ALTER TABLE {table} MODIFY {column} VARBINARY({length}) NOT NULL;\n\
-             UPDATE {table} SET {column} = LEFT({column}, {longest});\n\
-             ALTER TABLE {table} MODIFY {column} BINARY({longest}) NOT NULL;"
+            "{STRICT}ALTER TABLE {table} MODIFY {column} VARBINARY({length}) NOT NULL;\n\
+             UPDATE {table} SET {column} = LEFT({column}, {longest}) WHERE RIGHT({column}, {0}) = X'{1}';\n\
+             ALTER TABLE {table} MODIFY {column} BINARY({longest}) NOT NULL;",
+            length_of - longest,
+            "00".repeat(length_of - longest)
         ),
         ..Found::default()
     }))
