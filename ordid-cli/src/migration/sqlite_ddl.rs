@@ -14,6 +14,15 @@ const CONSTRAINTS: [&str; 10] = [
     "GENERATED",
 ];
 
+/// Whether a column of another type refuses old keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// By a `CHECK`, as old programs may still write.
+    OldKeys,
+    /// It does not.
+    None,
+}
+
 /// Returns the statement that creates the table under another name, which is quoted, with another type for these columns.
 /// Of each, it is said whether it is the key.
 ///
@@ -25,6 +34,7 @@ pub(crate) fn retyped(
     name: &str,
     columns: &[(String, bool)],
     sql_type: &str,
+    guard: Guard,
 ) -> Result<String, String> {
     let tokens = tokens(create);
     let open = tokens
@@ -73,7 +83,7 @@ pub(crate) fn retyped(
         match (first, column) {
             (Some(first), Some((_, is_key))) => {
                 found += 1;
-                texts.push(column_of(&part, first, *is_key, sql_type));
+                texts.push(column_of(&part, first, *is_key, sql_type, guard));
             }
             _ => texts.push(part.concat()),
         }
@@ -265,7 +275,7 @@ pub(crate) fn without_collation(create: &str, column: &str) -> Result<String, St
     Ok(kept.map(|(_, token)| *token).collect())
 }
 
-fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> String {
+fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str, guard: Guard) -> String {
     let is_constraint = |token: &&str| {
         CONSTRAINTS
             .iter()
@@ -295,14 +305,15 @@ fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> Strin
     };
     // A key of another type than INTEGER may be NULL in SQLite, unless it says otherwise.
     let [blob, text, null_or_blob] = own_checks(part[first]);
-    let check = match (sql_type.starts_with("BLOB"), is_key) {
-        (true, true) => blob,
-        (true, false) => null_or_blob,
-        (false, _) => text,
+    let check = match (guard, sql_type.starts_with("BLOB"), is_key) {
+        (Guard::None, ..) => String::new(),
+        (_, true, true) => format!(" CHECK {blob}"),
+        (_, true, false) => format!(" CHECK {null_or_blob}"),
+        (_, false, _) => format!(" CHECK {text}"),
     };
     // A line break at the end of the rest may end a comment.
     format!(
-        "{}{} {sql_type}{not_null} CHECK {check}{}{kept}",
+        "{}{} {sql_type}{not_null}{check}{}{kept}",
         part[..first].concat(),
         part[first],
         if kept.is_empty() { "" } else { " " }
@@ -396,6 +407,7 @@ mod tests {
             "\"new\"",
             &columns(&[("id", true), ("parent id", false)]),
             "BLOB",
+            Guard::OldKeys,
         )
         .expect("it is understood");
         assert_eq!(
@@ -409,7 +421,7 @@ mod tests {
     fn a_column_that_was_moved_before_has_one_check() {
         let columns = columns(&[("id", true), ("up", false)]);
         let move_to = |create: &str, sql_type| {
-            retyped(create, "t", &columns, sql_type).expect("it is understood")
+            retyped(create, "t", &columns, sql_type, Guard::OldKeys).expect("it is understood")
         };
         let first = move_to(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, up INTEGER REFERENCES t (id))",
@@ -428,6 +440,7 @@ mod tests {
             "t",
             &columns(&[("id", true)]),
             "TEXT",
+            Guard::OldKeys,
         );
         assert_eq!(
             new.expect("it is understood"),
@@ -451,7 +464,13 @@ mod tests {
             over("CREATE TABLE t (id INT, x CHECK (x <> 'id'), y AS (x))"),
             None
         );
-        let moved = retyped("CREATE TABLE t (id INTEGER PRIMARY KEY)", "t", &key, "BLOB");
+        let moved = retyped(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY)",
+            "t",
+            &key,
+            "BLOB",
+            Guard::OldKeys,
+        );
         assert_eq!(over(&moved.expect("it is understood")), None);
 
         let computes = |sql: &str| index_computes(sql, &key);
@@ -488,7 +507,13 @@ mod tests {
     fn a_doubled_quote_is_a_part_of_a_name() {
         let create =
             r#"CREATE TABLE "a ""(b" ("the ""k'ey" TEXT PRIMARY KEY, x TEXT DEFAULT 'it''s, ')"#;
-        let new = retyped(create, "n", &columns(&[("the \"k'ey", true)]), "BLOB");
+        let new = retyped(
+            create,
+            "n",
+            &columns(&[("the \"k'ey", true)]),
+            "BLOB",
+            Guard::None,
+        );
         assert_eq!(
             new.expect("it is understood"),
             r#"CREATE TABLE n ("the ""k'ey" BLOB NOT NULL PRIMARY KEY, x TEXT DEFAULT 'it''s, ')"#
@@ -510,7 +535,7 @@ mod tests {
     fn without_columns_only_the_name_changes() {
         let create = "create table [a b](x,y,primary key(x,y))WITHOUT ROWID";
         assert_eq!(
-            retyped(create, "\"n\"", &[], "").expect("it is understood"),
+            retyped(create, "\"n\"", &[], "", Guard::None).expect("it is understood"),
             "CREATE TABLE \"n\" (x,y,primary key(x,y))WITHOUT ROWID"
         );
     }
@@ -522,12 +547,22 @@ mod tests {
             "n",
             &columns(&[("ID", true)]),
             "TEXT",
+            Guard::OldKeys,
         );
         assert_eq!(
             new.expect("it is understood"),
             "CREATE TABLE n (id TEXT CHECK (length(id) = 36) PRIMARY KEY NOT NULL, x)"
         );
-        assert!(retyped("CREATE TABLE t AS SELECT 1", "n", &[], "").is_err());
-        assert!(retyped("CREATE TABLE t (a)", "n", &columns(&[("b", false)]), "TEXT").is_err());
+        assert!(retyped("CREATE TABLE t AS SELECT 1", "n", &[], "", Guard::None).is_err());
+        assert!(
+            retyped(
+                "CREATE TABLE t (a)",
+                "n",
+                &columns(&[("b", false)]),
+                "TEXT",
+                Guard::None
+            )
+            .is_err()
+        );
     }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     engine::Engine,
-    migration::sqlite_ddl::{retyped, without_collation},
+    migration::sqlite_ddl::{Guard, retyped, without_collation},
 };
 
 /// References are followed no further: they may form a circle.
@@ -424,7 +424,7 @@ fn plan<'a>(
         free(context, table, "_new", definition),
     );
     let quoted = sql.table(&new);
-    let mut create = retyped(&definition.create, &quoted, &[], "")?;
+    let mut create = retyped(&definition.create, &quoted, &[], "", Guard::None)?;
     let primary = table
         .primary()
         .map(|primary| &primary.columns[..])
@@ -449,6 +449,7 @@ fn plan<'a>(
             &quoted,
             &[(column.name.clone(), is_key)],
             &declared,
+            Guard::None,
         )?;
     }
     if gets_own_tree(context, table, findings) {
