@@ -10,7 +10,10 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqlitePoolOptions},
 };
 
-use crate::{engine::Engine, failure::Failure};
+use crate::{engine::Engine, failure::Failure, output::shell_word};
+
+/// The variable of the environment that has the URL where the argument is left out.
+pub(crate) const VARIABLE: &str = "DATABASE_URL";
 
 /// How long a connection may take.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -98,6 +101,11 @@ impl Database {
             _ if std::path::Path::new(url).is_file() => {
                 Self::file(SqliteConnectOptions::new().filename(url), access).await?
             }
+            _ if url.is_empty() => {
+                return Err(Failure::wrong(format_args!(
+                    "the URL of the database is empty: name the database, or set {VARIABLE}"
+                )));
+            }
             // Nothing of it goes into the message: it may be a password.
             _ => {
                 return Err(Failure::wrong(
@@ -127,6 +135,17 @@ impl Database {
             Self::MySql(_, engine) => *engine,
             Self::Sqlite(_) => Engine::Sqlite,
         }
+    }
+}
+
+/// Returns how a command that is printed names the database, behind a space: not at all if `DATABASE_URL` has it. A URL is not
+/// repeated, as it may have a password.
+pub(crate) fn argument(url: &str) -> String {
+    let is_in_environment = std::env::var(VARIABLE).is_ok_and(|value| value == url);
+    match () {
+        () if is_in_environment => String::new(),
+        () if url.contains("://") && !url.starts_with("sqlite:") => format!(" \"${VARIABLE}\""),
+        () => format!(" {}", shell_word(url)),
     }
 }
 
@@ -163,4 +182,23 @@ async fn try_once<C: Connection>(options: &C::Options, place: &str) -> Result<()
 
 fn options<DB: sqlx::Database>(options: PoolOptions<DB>) -> PoolOptions<DB> {
     options.max_connections(4).acquire_timeout(PATIENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_printed_command_has_no_password() {
+        assert_eq!(
+            argument("postgres://me:secret@host/db"),
+            " \"$DATABASE_URL\""
+        );
+        assert_eq!(argument("data/shop.sqlite"), " data/shop.sqlite");
+        assert_eq!(argument("my shop's.sqlite"), r" 'my shop'\''s.sqlite'");
+        assert_eq!(
+            argument("sqlite://shop.sqlite?mode=rw"),
+            " 'sqlite://shop.sqlite?mode=rw'"
+        );
+    }
 }

@@ -23,9 +23,15 @@ mod scheme;
 mod spelling;
 mod time;
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
-use clap::{Parser, error::ErrorKind};
+use clap::{
+    Parser,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use commands::Command;
 use failure::{COULD_NOT, Failure, WRONG_USE};
@@ -59,6 +65,9 @@ fn main() -> ExitCode {
             };
             // Where the stream is closed there is nobody to tell.
             let _ = error.print();
+            if let Some(hint) = hint(&error) {
+                let _ = writeln!(io::stderr(), "\n{hint}");
+            }
             return code.into();
         }
     };
@@ -72,6 +81,21 @@ fn main() -> ExitCode {
             failure.code().into()
         }
     }
+}
+
+/// Returns what the message of clap leaves out.
+fn hint(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let lacks_url = error.kind() == ErrorKind::MissingRequiredArgument
+        && missing.iter().any(|it| it == "<URL>");
+    lacks_url.then(|| {
+        format!(
+            "Name the database by its URL, or set {}.",
+            database::VARIABLE
+        )
+    })
 }
 
 const _: () = assert!(WRONG_USE == 2 && COULD_NOT == 3, "clap's own code is 2");

@@ -2,7 +2,7 @@
 //!
 //! The file of an engine ([`postgres`], [`mysql`], [`sqlite`]) reads the catalog and writes all SQL of a move into the
 //! plan ([`model`]). What carries it out knows no engine's SQL: [`apply`] works through the steps, [`journal`] keeps how
-//! far it is, [`backfill`] makes the keys, [`validate`] counts what is wrong, [`switch`] holds the locks.
+//! far it is, [`backfill`] makes the keys, [`validate`] counts what is wrong, [`switch`] holds the locks, [`rebuild`] is SQLite's way.
 
 pub(crate) mod apply;
 mod backfill;
@@ -10,6 +10,7 @@ pub(crate) mod journal;
 pub(crate) mod model;
 mod mysql;
 mod postgres;
+mod rebuild;
 pub(crate) mod request;
 pub(crate) mod session;
 mod sqlite;

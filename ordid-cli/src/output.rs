@@ -124,6 +124,15 @@ impl Output {
     }
 }
 
+/// Returns a text as a word of a shell's command.
+pub(crate) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%".contains(c);
+    match text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 /// Returns an empty table of the terminal's width, without lines.
 pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();

@@ -3,9 +3,17 @@
 use jiff::{Span, Timestamp as Instant, civil::DateTime, tz::TimeZone};
 use ordid_core::clock::Timestamp;
 
-/// What [`parse`] takes, for the help of options.
-pub(crate) const FORMS: &str = "A time is RFC 3339 (2026-01-31T12:00:00+01:00), the same without a zone or a date alone (in UTC), \
-     `now`, a span from now (`-90m`, `-P1D`, `3 days ago`), or `@` and seconds since 1970";
+/// The help of an option that takes a time: what it is for, and which forms a time has.
+macro_rules! help {
+    ($what:literal) => {
+        concat!(
+            $what,
+            ". A time is RFC 3339 (2026-01-31T12:00:00+01:00), the same without a zone or a date alone (in UTC), `now`, \
+             a span from now (`-90m`, `-P1D`, `3 days ago`), or `@` and seconds since 1970"
+        )
+    };
+}
+pub(crate) use help;
 
 /// Reads a time.
 ///

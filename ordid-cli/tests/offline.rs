@@ -258,6 +258,38 @@ fn verify_counts_what_is_out_of_order_twice_or_unreadable() {
 }
 
 #[test]
+fn a_type_id_keeps_its_prefix_unless_another_is_given() {
+    let key = "user_01fwhe4ydgfk1shh6w1g60eecf";
+    let converted = |arguments: &[&str]| ordid(&[&["convert", "--to"], arguments].concat()).stdout;
+    assert_eq!(converted(&["typeid", key]), format!("{key}\n"));
+    assert_eq!(
+        converted(&["typeid", "--prefix", "person", key]),
+        "person_01fwhe4ydgfk1shh6w1g60eecf\n"
+    );
+    assert_eq!(converted(&["canonical", key]), format!("{KEY}\n"));
+}
+
+#[test]
+fn numbers_that_count_are_verified_as_a_sequence() {
+    let numbers: String = (1..=1_000).map(|number| format!("{number}\n")).collect();
+    let run = ordid_with(&["verify", "-"], &numbers);
+    assert!(
+        run.stdout.starts_with("1000 keys of sequence,"),
+        "{}",
+        run.stdout
+    );
+    let keys = ordid(&["new", "uuid_v4", "-n", "100"]).stdout;
+    let run = ordid_with(&["verify", "-"], &keys);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stdout.contains(" more\n"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("keys of uuid_v4 have no order"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
 fn a_list_from_a_pipe_is_inspected_line_by_line() {
     let many = format!("{KEY}\n759517997340696579\n").repeat(40_000);
     let run = ordid_with(&["inspect", "-"], &many);
@@ -320,6 +352,12 @@ fn bad_input_of_every_kind_gets_a_clear_line_and_code_2() {
         "is no key in a known form",
     );
     refused(&["convert", "--to", "frob", "1"], "possible values");
+    refused(
+        &["convert", "--to", "hex", "--prefix", "a", KEY],
+        "--prefix is for TypeIDs",
+    );
+    let run = ordid_with(&["convert", "--to", "hex", "-"], &format!("{KEY}\n?\n"));
+    assert!(run.stderr.contains("key 2: "), "{}", run.stderr);
     refused(
         &["range", "uuid_v4", "2026-01-01", "2026-01-02"],
         "not ordered by a time",

@@ -353,7 +353,7 @@ impl Functions {
             Engine::Sqlite => &[
                 "Expressions for keys, for SQLite 3.41 or later, which has no functions of SQL. `id` is the column of the key:",
                 "  CREATE VIEW events_with_time AS SELECT *, <expression> AS time FROM events;",
-                "  ALTER TABLE events ADD COLUMN time TEXT AS (<expression>) VIRTUAL; CREATE INDEX ON events (time);",
+                "  ALTER TABLE events ADD COLUMN time TEXT AS (<expression>) VIRTUAL; CREATE INDEX events_time ON events (time);",
                 "`moment` is a time in UTC, as a text of SQLite or a parameter. One that the scheme's layout does not have is the",
                 "error \"integer overflow\".",
             ],

@@ -16,7 +16,8 @@ use std::{fs, path::PathBuf, time::Duration};
 use clap::Args;
 
 use crate::{
-    database::Access,
+    database::{self, Access},
+    engine::Engine,
     failure::{Failure, Outcome},
     interrupt::{self, Interrupt},
     migration::{
@@ -27,7 +28,7 @@ use crate::{
         session::Session,
         switch::BETWEEN,
     },
-    output::Output,
+    output::{Output, shell_word},
     progress::Progress,
 };
 
@@ -98,6 +99,8 @@ impl Arguments {
         let journal = Journal::of(plan);
         let found = journal.read(&mut session).await?;
         let entry = self.first(plan, found.as_ref())?;
+        // SQLite's journal is written by the transaction of the first step.
+        let in_transaction = plan.engine == Engine::Sqlite;
         if found.is_none() {
             let tables = migration::describe(&mut session, plan).await?;
             if let Some(difference) = model::difference(&plan.catalog, &tables) {
@@ -105,8 +108,10 @@ impl Arguments {
                     "the tables have changed since the plan was made: {difference}; make a new plan"
                 )));
             }
-            journal.create(&mut session, &entry).await?;
-        } else if found.as_ref() != Some(&entry) {
+            if !in_transaction {
+                journal.create(&mut session, &entry).await?;
+            }
+        } else if found.as_ref() != Some(&entry) && !in_transaction {
             journal.enter(&mut session, &entry).await?;
         }
         let rows = u64::try_from(plan.rows).unwrap_or(0);
@@ -208,7 +213,11 @@ impl Arguments {
         for done in &summary.steps {
             output.line(&format!("{:<14} {:>9.2} s", done.step, done.seconds))?;
         }
-        let plan = self.plan.display();
+        let plan = format!(
+            "{}{}",
+            shell_word(&self.plan.to_string_lossy()),
+            database::argument(&self.url)
+        );
         let table = &summary.table;
         output.line(&match summary.state {
             "ready" => format!("{table} is ready to be switched: ordid apply {plan} --resume"),

@@ -54,15 +54,15 @@ removes its own at the end and after Ctrl-C. A run that was killed leaves one ta
 a URL it leaves a folder ordid-bench-.. in the folder for temporary files. DATABASE_URL is not read, so that nothing is \
 loaded into a database by mistake.")]
 pub(crate) struct Arguments {
-    /// postgres://.., mysql://.., mariadb://.., sqlite://.. or the path of a SQLite file; a private SQLite file if left out
+    /// postgres://.., mysql://.., mariadb://.., sqlite://.. or the path of a SQLite file that exists; a private SQLite file if left out
     url: Option<String>,
-    /// The rows of each table
+    /// The rows of each table, from 1,000
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1000..=100_000_000))]
     rows: u32,
     /// The bytes of a row beside its key
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=60_000))]
     width: u32,
-    /// The keys, with commas between them: `auto`, `SCHEME` or `SCHEME:COLUMN`, such as auto,uuid_v7,uuid_v4:char36
+    /// The keys, with commas between them: `auto`, `SCHEME` or `SCHEME:COLUMN`, such as auto,uuid_v7,uuid_v4:text
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     keys: Vec<String>,
     /// How often each table is loaded

@@ -15,7 +15,7 @@ use crate::{
     failure::{Failure, Outcome},
     input,
     output::Output,
-    spelling::{self, bytes_of_hex, hex_of},
+    spelling::{self, Reading, bytes_of_hex, hex_of},
 };
 
 /// Arguments of `ordid convert`.
@@ -186,7 +186,11 @@ fn number(bytes: &[u8]) -> Option<String> {
 
 /// Reads a key by its look.
 fn any(text: &str) -> Result<Vec<u8>, String> {
-    let reading = spelling::read(text, SystemClock.now());
+    bytes_of(&spelling::read(text, SystemClock.now()), text)
+}
+
+/// Returns the bytes of a key that has been read by its look.
+fn bytes_of(reading: &Reading, text: &str) -> Result<Vec<u8>, String> {
     if let Some(bytes) = reading.bytes() {
         return Ok(bytes.to_vec());
     }
@@ -203,7 +207,7 @@ fn any(text: &str) -> Result<Vec<u8>, String> {
     };
     key.or_else(uuid)
         .or_else(|| integer(text))
-        .ok_or_else(|| format!("{text:?} is no key in a known form; name its form by --from"))
+        .ok_or_else(|| format!("{text:?} is no key in a known form: if it is of `dotnet`, `sql-server` or `swapped`, say so by --from"))
 }
 
 /// A key, in JSON.
@@ -221,16 +225,30 @@ impl Arguments {
     ///
     /// A key is not of the form that is read, or has no form that is written.
     pub(crate) fn run(self, output: &mut Output) -> Result<Outcome, Failure> {
-        let prefix = self.prefix.as_deref();
-        for key in input::keys(self.keys)? {
+        let given = self.prefix.as_deref();
+        if given.is_some() && self.to != Form::Typeid && self.from != Some(Form::Typeid) {
+            return Err(Failure::wrong(
+                "--prefix is for TypeIDs: write --to typeid, or --from typeid",
+            ));
+        }
+        let keys = input::keys(self.keys)?;
+        let is_list = matches!(keys, input::Keys::Lines(_));
+        for (number, key) in keys.enumerate() {
             let key = key?;
-            let bytes = match self.from {
-                Some(form) => form.read(prefix, &key),
-                None => any(&key),
+            let (bytes, own) = match self.from {
+                Some(form) => (form.read(given, &key), None),
+                None => {
+                    let reading = spelling::read(&key, SystemClock.now());
+                    (bytes_of(&reading, &key), reading.prefix)
+                }
             };
-            let converted = bytes
-                .and_then(|bytes| self.to.write(prefix, &bytes))
-                .map_err(Failure::wrong)?;
+            // A TypeID keeps its prefix.
+            let prefix = given.or(own.as_deref());
+            let converted = bytes.and_then(|bytes| self.to.write(prefix, &bytes));
+            let converted = converted.map_err(|error| match is_list {
+                true => Failure::wrong(format_args!("key {}: {error}", number + 1)),
+                false => Failure::wrong(error),
+            })?;
             match output.is_json() {
                 true => output.json_line(&Converted {
                     key: &key,

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]
     count: u64,
     /// The time that the keys begin at
-    #[arg(long, value_name = "TIME", value_parser = time::parse, allow_hyphen_values = true, long_help = time::FORMS)]
+    #[arg(long, value_name = "TIME", value_parser = time::parse, allow_hyphen_values = true, long_help = time::help!("Make keys of this time and after it"))]
     at: Option<Timestamp>,
     /// A prefix: the keys of 128 bits become TypeIDs
     #[arg(long, value_parser = prefix)]

@@ -15,14 +15,18 @@
 //! | `steps`, `undo`, `back`, `finish` | lists of steps: the move, the ways back before and after its switch, and its end. A step has `name`, `what`, `locks`, `seconds` (an estimate), `do` (how it is carried out) and its SQL |
 //! | `catalog` | the tables as they were found; `apply` refuses others |
 
-use std::{fs, io::Write as _, path::PathBuf};
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 
 mod html;
 
 use crate::{
-    database::Access,
+    database::{self, Access},
     failure::{Failure, Outcome},
     interrupt,
     migration::{
@@ -31,7 +35,7 @@ use crate::{
         request::Request,
         session::Session,
     },
-    output::{Output, Style},
+    output::{Output, Style, shell_word},
     report::Report,
 };
 
@@ -50,7 +54,7 @@ pub(crate) struct Arguments {
     /// The column that says when a row was made; found by its name unless it is named
     #[arg(long, value_name = "COLUMN")]
     created: Option<String>,
-    /// Where the plan is written [default: ordid-move-TABLE.json]
+    /// Where the plan is written; - is stdout [default: ordid-move-TABLE.json]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace a plan that is there
@@ -80,6 +84,13 @@ impl Arguments {
             let mut session = Session::connect(&self.url, Access::Read).await?;
             migration::plan(&mut session, &request).await
         })?;
+        if self.output.as_deref() == Some(Path::new("-")) {
+            if let Some(path) = &self.html {
+                html::report(&plan).write(path)?;
+            }
+            output.json(&plan)?;
+            return Ok(Outcome::Fine);
+        }
         let path = self.output.clone().unwrap_or_else(|| {
             let name: String = self
                 .table
@@ -100,7 +111,7 @@ impl Arguments {
         }
         match output.is_json() {
             true => output.json(&plan)?,
-            false => show(output, &plan, &path)?,
+            false => show(output, &plan, &path, &database::argument(&self.url))?,
         }
         Ok(Outcome::Fine)
     }
@@ -173,7 +184,7 @@ fn facts(plan: &Plan) -> [String; 2] {
     ]
 }
 
-fn show(output: &mut Output, plan: &Plan, path: &std::path::Path) -> Result<(), Failure> {
+fn show(output: &mut Output, plan: &Plan, path: &Path, database: &str) -> Result<(), Failure> {
     output.line(&output.paint(Style::Bold, &title(plan)))?;
     for fact in facts(plan) {
         output.line(&fact)?;
@@ -184,13 +195,17 @@ fn show(output: &mut Output, plan: &Plan, path: &std::path::Path) -> Result<(), 
     for (number, step) in plan.steps.iter().enumerate() {
         show_step(output, number + 1, step)?;
     }
-    let path = path.display();
+    let command = format!(
+        "ordid apply {}{database}",
+        shell_word(&path.to_string_lossy())
+    );
     output.line("")?;
     output.line(&format!(
-        "the plan is in {path}; carry it out with: ordid apply {path}"
+        "the plan is in {}; carry it out with: {command}",
+        path.display()
     ))?;
     output.line(&format!(
-        "afterwards, back with: ordid apply {path} --rollback; or end it with: ordid apply {path} --finish"
+        "afterwards, back with: {command} --rollback; or end it with: {command} --finish"
     ))
 }
 

@@ -26,10 +26,10 @@ pub(crate) struct Arguments {
     /// The scheme of the keys; `ordid schemes` lists them
     scheme: Named,
     /// The first moment
-    #[arg(value_parser = time::parse, allow_hyphen_values = true, long_help = time::FORMS)]
+    #[arg(value_parser = time::parse, allow_hyphen_values = true, long_help = time::help!("The first moment"))]
     from: Timestamp,
     /// The moment at which it ends, which is not in it
-    #[arg(value_parser = time::parse, allow_hyphen_values = true, long_help = time::FORMS)]
+    #[arg(value_parser = time::parse, allow_hyphen_values = true, long_help = time::help!("The moment at which it ends, which is not in it"))]
     to: Timestamp,
     /// Write the condition of a query for this engine, too
     #[arg(long)]
@@ -111,6 +111,8 @@ impl Arguments {
         }
         if let Some(condition) = condition {
             output.line(&format!("WHERE {condition}"))?;
+        } else if !scheme.columns().iter().any(|it| it.keeps_order_of(scheme)) {
+            output.line("note    no column of any engine compares these keys by their time")?;
         }
         Ok(Outcome::Fine)
     }
@@ -123,17 +125,24 @@ fn ranges(
 ) -> Result<Vec<(Range<AnyKey>, AnyKey)>, Failure> {
     let without = || {
         Failure::wrong(format_args!(
-            "keys of {} are not ordered by a time in them: {}; the table needs a column with the time",
-            scheme.name, scheme.ordered_by
+            "keys of {} are not ordered by a time in them; the table needs a column with the time",
+            scheme.name
         ))
     };
     // The last millisecond: the end's is not in it.
     let last = Timestamp::from_unix_millis(times.end.as_unix_millis() - 1);
     let last = last.map_err(Failure::wrong)?;
+    let ends = format!("{} to {}", times.start, times.end);
+    let does_not_fit = |error| {
+        Failure::wrong(format_args!(
+            "the time from {ends} does not fit keys of {}: {error}",
+            scheme.name
+        ))
+    };
     let ranges = scheme
         .ranges(times)
         .ok_or_else(without)?
-        .map_err(Failure::wrong)?;
+        .map_err(does_not_fit)?;
     let highest = scheme
         .highest_at(last)
         .ok_or_else(without)?

@@ -58,7 +58,10 @@ impl Man {
                 output.text(&String::from_utf8_lossy(&page))?;
             }
             Some(folder) => {
-                fs::create_dir_all(&folder).map_err(cannot)?;
+                fs::create_dir_all(&folder).map_err(|error| {
+                    let folder = folder.display();
+                    Failure::could_not(format_args!("{folder} cannot be made a folder: {error}"))
+                })?;
                 clap_mangen::generate_to(Cli::command(), &folder).map_err(cannot)?;
             }
         }

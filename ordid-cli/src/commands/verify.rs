@@ -10,6 +10,7 @@ use std::{cmp::Ordering, io::BufRead};
 use clap::Args;
 use ordid_core::{
     clock::{Clock as _, SystemClock},
+    layout::Orders,
     scheme::catalogue::{self, AnyColumn, AnyKey, Entry},
 };
 use serde::Serialize;
@@ -71,6 +72,8 @@ struct Answer {
     repeated: Option<u64>,
     unreadable: u64,
     first: Vec<Finding>,
+    #[serde(skip)]
+    is_without_order: bool,
 }
 
 /// By which rule keys are compared.
@@ -171,6 +174,7 @@ impl Arguments {
             repeated: Some(0).filter(|_| !self.order_only),
             unreadable: 0,
             first: Vec::new(),
+            is_without_order: rule.scheme.orders() == Orders::NONE,
         };
         let mut sort = (self.file == "-" && !self.order_only).then(|| self.sort());
         let mut progress = Progress::new("keys", 0);
@@ -250,12 +254,9 @@ fn print(answer: &Answer, output: &mut Output) -> Result<(), Failure> {
         answer.keys, answer.scheme
     ))?;
     let findings = [
-        (answer.out_of_order, "below a key before them"),
-        (answer.repeated.unwrap_or(0), "that came before"),
-        match answer.unreadable {
-            1 => (1, "line that is no key of the scheme"),
-            lines => (lines, "lines that are no key of the scheme"),
-        },
+        (answer.out_of_order, "out of order: below a key before"),
+        (answer.repeated.unwrap_or(0), "repeated: came before"),
+        (answer.unreadable, "unreadable: no key of the scheme"),
     ];
     if findings.iter().all(|(count, _)| *count == 0) {
         let fine = match answer.repeated {
@@ -274,6 +275,18 @@ fn print(answer: &Answer, output: &mut Output) -> Result<(), Failure> {
             "  line {}: {}, {}",
             finding.line, finding.key, finding.problem
         ))?;
+    }
+    let shown = u64::try_from(answer.first.len()).expect("they are few");
+    let more = answer.out_of_order + answer.unreadable - shown;
+    if more > 0 {
+        output.line(&format!("  and {more} more"))?;
+    }
+    if answer.is_without_order {
+        let why = format!(
+            "keys of {} have no order: random keys are nearly all out of order",
+            answer.scheme
+        );
+        output.line(&output.paint(Style::Dim, &why))?;
     }
     Ok(())
 }

@@ -75,7 +75,10 @@ impl Run<'_> {
         let plan = self.plan;
         let list = match self.entry.phase {
             Phase::Steps => &plan.steps,
-            Phase::Switched => return Ok(()),
+            Phase::Switched => {
+                self.summary.state = "switched";
+                return Ok(());
+            }
             Phase::Undo => &plan.undo,
             Phase::Back => &plan.back,
             Phase::Finish => &plan.finish,
@@ -104,7 +107,10 @@ impl Run<'_> {
             }
         }
         if let Phase::Undo | Phase::Back | Phase::Finish = self.entry.phase {
-            Journal::of(plan).remove(&mut self.session).await?;
+            let mut attempt = 0;
+            while let Err(fault) = Journal::of(plan).remove(&mut self.session).await {
+                self.again(fault, &mut attempt).await?;
+            }
         }
         self.summary.state = match self.entry.phase {
             Phase::Steps | Phase::Switched => "switched",
@@ -209,17 +215,32 @@ impl Run<'_> {
             return Err(fault.into());
         }
         if *attempt >= self.options.attempts {
-            return Err(Failure::could_not(format_args!(
-                "others held the locks in {attempt} attempts: {}; go on with --resume, when fewer long transactions run, or \
-                 with a longer --lock-timeout",
-                fault.message
-            )));
+            return Err(self.gave_up(*attempt, &fault));
         }
         self.summary.retries += 1;
         self.stop_if_interrupted()?;
         let millis = 50 * u64::from((*attempt).min(40));
         tokio::time::sleep(Duration::from_millis(millis)).await;
         Ok(())
+    }
+
+    /// The locks could not be had.
+    pub(crate) fn gave_up(&self, attempts: u32, fault: &Fault) -> Failure {
+        Failure::could_not(format_args!(
+            "others held the locks in {attempts} attempts: {}; go on with {}, when fewer long transactions run, or with a longer \
+             --lock-timeout",
+            fault.message,
+            self.way_on()
+        ))
+    }
+
+    /// Returns the option by which the next run goes on.
+    pub(crate) fn way_on(&self) -> &'static str {
+        match self.entry.phase {
+            Phase::Steps | Phase::Switched => "--resume",
+            Phase::Undo | Phase::Back => "--rollback",
+            Phase::Finish => "--finish",
+        }
     }
 
     /// Waits until none of the transactions that run now is left.
@@ -255,6 +276,10 @@ impl Run<'_> {
     /// Ends the run, if the user wants that.
     pub(crate) fn stop_if_interrupted(&self) -> Result<(), Failure> {
         match self.interrupt.is_set() {
+            // The first step is a transaction.
+            true if self.plan.engine == Engine::Sqlite && self.entry.step == 0 => {
+                Err(Failure::could_not("interrupted; nothing was changed"))
+            }
             true => Err(Failure::could_not(format_args!(
                 "interrupted before step {} of {}; everything so far is kept: go on with --resume, or go back with --rollback",
                 self.entry.step + 1,

@@ -140,6 +140,10 @@ pub(crate) enum Action {
     Rebuild {
         /// What is sent before the transaction.
         before: Vec<String>,
+        /// Reads the names and definitions that the tables have to have; empty where they are those of the plan.
+        expected: String,
+        /// Counts that have to be the same before and after.
+        counts: Vec<Check>,
         /// Fills the map of keys, as [`Action::Keys`] does.
         read: String,
         /// A row of the map: `{position}` and `{key}`.
@@ -150,7 +154,7 @@ pub(crate) enum Action {
         map: Vec<String>,
         /// What is sent when the map is filled.
         statements: Vec<String>,
-        /// What has to be 0 before the COMMIT.
+        /// What has to be 0, at the beginning and before the COMMIT.
         checks: Vec<Check>,
         /// What is sent after the transaction.
         after: Vec<String>,
@@ -212,6 +216,9 @@ pub(crate) struct Check {
     pub(crate) what: String,
     /// The query.
     pub(crate) sql: String,
+    /// The query that shows what is wrong, where it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) find: Option<String>,
 }
 
 impl Check {
@@ -219,6 +226,17 @@ impl Check {
         Self {
             what: what.into(),
             sql: sql.into(),
+            find: None,
+        }
+    }
+
+    /// Counts the rows that a query shows.
+    pub(crate) fn of_rows(what: impl Into<String>, query: impl Into<String>) -> Self {
+        let query = query.into();
+        Self {
+            what: what.into(),
+            sql: format!("SELECT count(*) FROM ({query})"),
+            find: Some(query),
         }
     }
 }
@@ -260,6 +278,8 @@ impl Action {
             }
             Self::Rebuild {
                 before,
+                expected,
+                counts,
                 read,
                 write,
                 map,
@@ -269,6 +289,10 @@ impl Action {
                 ..
             } => {
                 let mut all = strs(before);
+                if !expected.is_empty() {
+                    all.push(expected);
+                }
+                all.extend(counts.iter().map(|it| it.sql.as_str()));
                 all.extend(strs(map));
                 if !read.is_empty() {
                     all.extend([read.as_str(), write.as_str()]);

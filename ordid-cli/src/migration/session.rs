@@ -52,8 +52,10 @@ impl From<sqlx::Error> for Fault {
         Self {
             // PostgreSQL: a lock timeout, a deadlock, a serialization failure. MySQL and MariaDB: a lock timeout, a
             // deadlock, MariaDB's "no wait", a definition that has changed. SQLite: busy.
-            is_contention: matches!(code.as_str(), "55P03" | "40P01" | "40001" | "5")
-                || matches!(number, 1205 | 1213 | 1412 | 1020),
+            is_contention: matches!(
+                code.as_str(),
+                "55P03" | "40P01" | "40001" | "5" | "261" | "517"
+            ) || matches!(number, 1205 | 1213 | 1412 | 1020),
             is_lost: error.as_database_error().is_none(),
             message: match error.as_database_error() {
                 Some(error) => error.message().to_owned(),
@@ -68,6 +70,10 @@ impl From<Fault> for Failure {
         match fault.is_lost {
             true => Self::could_not(format_args!(
                 "the connection to the database is lost: {}",
+                fault.message
+            )),
+            false if fault.is_contention => Self::could_not(format_args!(
+                "others held the locks for too long: {}; run it again, when fewer long transactions run",
                 fault.message
             )),
             false => Self::could_not(format_args!("the database refused: {}", fault.message)),

@@ -8,14 +8,18 @@
 use ordid_core::storage::{Dialect as _, dialect::Sqlite};
 
 use super::{
-    model::{Action, Check, Statement, Step, Table},
+    model::Table,
     request::{Draft, Refusals, Request},
     session::Session,
-    sqlite_ddl::retyped,
+    sqlite_ddl::{expression_over, has_content_of, has_word, index_computes},
     subject::{creation_time, literal, named},
     target::Target,
 };
 use crate::{engine::Engine, failure::Failure, near};
+
+mod writer;
+
+use writer::{OldKey, Writer};
 
 /// Columns, and whether each is the key.
 type Moving = Vec<(String, bool)>;
@@ -49,6 +53,9 @@ pub(crate) async fn draft(
     let mut notes = vec![
         "others wait to write while the tables are rebuilt: stop long-running programs first".to_owned(),
         "afterwards the program makes the key of each row that it inserts, as SQLite has no function for it".to_owned(),
+        "programs that compare the key with numbers find wrong rows (each blob and each text is above every number), and numbers \
+         that they insert are refused by a CHECK: change them before the move"
+            .to_owned(),
     ];
     let query = format!(
         "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name = {} COLLATE NOCASE",
@@ -95,7 +102,17 @@ pub(crate) async fn draft(
             "{name}.{key} has a default, which would make old keys"
         ));
     }
-    let is_number = key_type.contains("INT");
+    let old_key = old_key(session, &name, &key, &key_type).await?;
+    let without = format!(
+        "SELECT * FROM {} WHERE {} IS NULL",
+        quote(&name),
+        quote(&key)
+    );
+    if session.exists(&without).await? {
+        refusals.add(format!(
+            "rows of {name} have no key, but NULL: find them by `{without}`, and give them keys"
+        ));
+    }
     already(session, request, &name, &key, target, &mut refusals).await?;
     let created = created(request, &name, &info, &mut refusals)?;
     if created.is_none() {
@@ -106,9 +123,20 @@ pub(crate) async fn draft(
         );
     }
     let tables = tables(session, &name, &key, &create, &mut refusals).await?;
+    computed(session, &tables, &mut refusals).await?;
+    dangling(session, &tables, &key, &mut refusals).await?;
+    let triggers = triggers(session, &tables).await?;
+    if !triggers.is_empty() {
+        notes.push(format!(
+            "triggers stay as they are: see whether they compare keys with numbers, or compute with them: {triggers}"
+        ));
+    }
     let row_count = session
         .number(&format!("SELECT count(*) FROM {}", quote(&name)))
         .await?;
+    if let Some(column) = &created {
+        times(session, &name, column, row_count, &mut notes).await?;
+    }
     let bytes = session
         .number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
         .await?;
@@ -116,10 +144,11 @@ pub(crate) async fn draft(
         tables: &tables,
         key: &key,
         key_type: &key_type,
-        is_number,
+        old_key,
         created: created.as_deref(),
         target,
         rows: row_count,
+        is_without_rowid: loses_rowid(session, &tables[0], &mut notes).await?,
     };
     Ok(Draft {
         journal: quote(&named("ordid_move_", &name, "")),
@@ -127,13 +156,38 @@ pub(crate) async fn draft(
         bytes,
         steps: vec![writer.forth(&mut refusals)],
         undo: Vec::new(),
-        back: vec![writer.back(), writer.drop_map()],
+        back: vec![writer.back()],
         finish: vec![writer.drop_map()],
         catalog: catalog(session, tables.iter().map(|it| it.name.clone()).collect()).await?,
         table: name.clone(),
         created,
         notes,
         refusals,
+    })
+}
+
+/// Finds out what the keys are: by their values, since SQLite takes any value in a column declared `UUID`.
+async fn old_key(
+    session: &mut Session,
+    table: &str,
+    key: &str,
+    declared: &str,
+) -> Result<OldKey, Failure> {
+    let kinds = session
+        .rows(&format!(
+            "SELECT DISTINCT typeof({}) FROM {} ORDER BY 1",
+            quote(key),
+            quote(table)
+        ))
+        .await?;
+    let kinds: Vec<String> = kinds.iter().map(|row| text(row, 0)).collect();
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    Ok(match kinds[..] {
+        _ if declared.contains("INT") => OldKey::Number,
+        ["integer"] => OldKey::Number,
+        ["blob"] => OldKey::Blob,
+        [] if declared.is_empty() || declared.contains("BLOB") => OldKey::Blob,
+        _ => OldKey::Text,
     })
 }
 
@@ -285,6 +339,197 @@ async fn tables(
     Ok(tables)
 }
 
+/// Decides whether the table becomes one `WITHOUT ROWID`: SQLite advises so if rows are not longer than a twentieth of a page
+/// (<https://sqlite.org/withoutrowid.html>).
+async fn loses_rowid(
+    session: &mut Session,
+    table: &Rebuilt,
+    notes: &mut Vec<String>,
+) -> Result<bool, Failure> {
+    let name = &table.name;
+    let is_without = format!(
+        "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = {}",
+        literal(name)
+    );
+    if session.number(&is_without).await? != 0 {
+        return Ok(false);
+    }
+    let stays =
+        "the key gets a tree of its own beside the rows, which stay in the order of their rowids";
+    let others = session
+        .rows("SELECT name, sql FROM sqlite_schema WHERE type IN ('view', 'trigger') ORDER BY 1")
+        .await?;
+    let uses_rowid = |sql: &str| {
+        ["rowid", "_rowid_", "oid"]
+            .iter()
+            .any(|word| has_word(sql, word))
+    };
+    if let Some(other) = others.iter().find(|row| uses_rowid(&text(row, 1))) {
+        notes.push(format!("{stays}, since {} uses a rowid", text(other, 0)));
+        return Ok(false);
+    }
+    let lengths: Vec<String> = table
+        .columns
+        .iter()
+        .map(|it| format!("coalesce(length(CAST({} AS BLOB)), 0)", quote(it)))
+        .collect();
+    let width = format!(
+        "SELECT CAST(avg({}) AS INTEGER) FROM (SELECT * FROM {} LIMIT 1000)",
+        lengths.join(" + "),
+        quote(name)
+    );
+    let width = session.number(&width).await?;
+    if width > session.number("PRAGMA page_size").await? / 20 {
+        notes.push(format!("{stays}, since rows are long: about {width} bytes"));
+        return Ok(false);
+    }
+    notes.push(
+        "rows are short, so the table becomes one WITHOUT ROWID, which keeps them in the order of the key: programs that use its \
+         rowid, last_insert_rowid(), an update hook or incremental BLOBs have to change"
+            .to_owned(),
+    );
+    Ok(true)
+}
+
+/// Notes rows whose time is none, or has not come yet.
+async fn times(
+    session: &mut Session,
+    table: &str,
+    column: &str,
+    rows: i64,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let micros = writer::micros_of(column);
+    let show = |condition: &str| format!("SELECT * FROM {} WHERE {condition}", quote(table));
+    let have = |count: i64| if count == 1 { "has" } else { "have" };
+    let unreadable = show(&format!("{micros} <= 0"));
+    let count = format!("SELECT count(*) FROM ({unreadable})");
+    let count = session.number(&count).await?;
+    if count > 0 {
+        notes.push(format!(
+            "{count} of {rows} rows {} no readable {column}: their keys get the time 1970-01-01, below all others; find them by \
+             `{unreadable}`, and correct them before the move if that is wrong",
+            have(count)
+        ));
+    }
+    let future = show(&format!(
+        "{micros} > (julianday('now') - 2440587.5) * 86400000000 + 60000000"
+    ));
+    let count = format!("SELECT count(*) FROM ({future})");
+    let count = session.number(&count).await?;
+    if count > 0 {
+        notes.push(format!(
+            "{count} of {rows} rows {} a {column} in the future: their keys are above those of new rows; find them by `{future}`",
+            have(count)
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what is computed from a moved column, and would be another thing of the new keys, or fail.
+async fn computed(
+    session: &mut Session,
+    tables: &[Rebuilt],
+    refusals: &mut Refusals,
+) -> Result<(), Failure> {
+    let contents = session
+        .rows(
+            "SELECT name, sql FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%' ORDER BY 1",
+        )
+        .await?;
+    for table in tables {
+        let name = &table.name;
+        if let Some((what, column)) = expression_over(&table.create, &table.moved) {
+            refusals.add(format!(
+                "{what} of {name} uses {column}: drop it before the move"
+            ));
+        }
+        let indexes = session
+            .rows(&format!(
+                "SELECT name, sql FROM sqlite_schema WHERE tbl_name = {} COLLATE NOCASE AND type = 'index' AND sql IS NOT NULL \
+                 ORDER BY 1",
+                literal(name)
+            ))
+            .await?;
+        for index in &indexes {
+            if index_computes(&text(index, 1), &table.moved) {
+                refusals.add(format!(
+                    "the index {} of {name} has an expression or a WHERE over a moved column: drop it before the move",
+                    text(index, 0)
+                ));
+            }
+        }
+        for content in &contents {
+            if has_content_of(&text(content, 1), name) {
+                refusals.add(format!(
+                    "{} is a virtual table over the rowids of {name}: drop it before the move",
+                    text(content, 0)
+                ));
+            }
+        }
+        let defaults = session
+            .rows(&format!(
+                "SELECT name, dflt_value FROM pragma_table_xinfo({}) WHERE dflt_value IS NOT NULL AND upper(dflt_value) <> 'NULL'",
+                literal(name)
+            ))
+            .await?;
+        for default in &defaults {
+            let column = text(default, 0);
+            if table.moved.contains(&(column.clone(), false)) {
+                refusals.add(format!(
+                    "{name}.{column} has a default, {}, which is an old key: drop it before the move",
+                    text(default, 1)
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses references to rows that are not there, since these have no new key.
+async fn dangling(
+    session: &mut Session,
+    tables: &[Rebuilt],
+    key: &str,
+    refusals: &mut Refusals,
+) -> Result<(), Failure> {
+    let main = &tables[0].name;
+    for table in tables {
+        let name = &table.name;
+        for (column, _) in table.moved.iter().filter(|(_, is_key)| !is_key) {
+            let check = writer::dangling(name, column, main, key);
+            let has = match session.number(&check.sql).await? {
+                0 => continue,
+                1 => format!("1 row of {name} has"),
+                count => format!("{count} rows of {name} have"),
+            };
+            refusals.add(format!(
+                "{has} {} {column} that is not in {main}: find them by `{}`, and correct them",
+                article(column),
+                check.find.unwrap_or_default()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn article(name: &str) -> &'static str {
+    match name.to_ascii_lowercase().starts_with(['a', 'e', 'i', 'o']) {
+        true => "an",
+        false => "a",
+    }
+}
+
+/// Lists the triggers of the tables.
+async fn triggers(session: &mut Session, tables: &[Rebuilt]) -> Result<String, Failure> {
+    let names: Vec<String> = tables.iter().map(|it| literal(&it.name)).collect();
+    let query = format!(
+        "SELECT group_concat(name, ', ') FROM sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({})",
+        names.join(", ")
+    );
+    Ok(session.value(&query).await?.unwrap_or_default())
+}
+
 /// Describes the tables, to see later whether they have changed.
 pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<Table>, Failure> {
     let query = format!(
@@ -315,227 +560,4 @@ async fn catalog(session: &mut Session, names: Vec<String>) -> Result<Vec<Table>
         });
     }
     Ok(all)
-}
-
-/// Writes the SQL.
-struct Writer<'a> {
-    tables: &'a [Rebuilt],
-    key: &'a str,
-    key_type: &'a str,
-    is_number: bool,
-    created: Option<&'a str>,
-    target: &'a Target,
-    rows: i64,
-}
-
-impl Writer<'_> {
-    fn map(&self) -> String {
-        quote(&named("ordid_map_", &self.tables[0].name, ""))
-    }
-
-    fn seconds(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "it is an estimate")]
-        let rows = self.rows as f64;
-        (rows / 100_000.0).max(0.1)
-    }
-
-    /// Returns an expression of the microseconds of a row.
-    fn micros(&self) -> String {
-        let Some(column) = self.created else {
-            return format!(
-                "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 - (count(*) OVER () - row_number() OVER (ORDER BY {0})) \
-                 * 1000",
-                quote(self.key)
-            );
-        };
-        let column = quote(column);
-        format!(
-            "coalesce(CASE WHEN typeof({column}) = 'text' THEN CAST(round((julianday({column}) - 2440587.5) * 86400000) AS INTEGER) * \
-             1000 WHEN {column} > 100000000000000 THEN {column} WHEN {column} > 100000000000 THEN {column} * 1000 ELSE CAST({column} * \
-             1000000 AS INTEGER) END, 0)"
-        )
-    }
-
-    /// Copies each table into one of the new definition, which takes its place.
-    fn copies(&self, create: impl Fn(&Rebuilt) -> String, value: &str, by: &str) -> Vec<String> {
-        let mut sql = Vec::new();
-        for table in self.tables {
-            let new = quote(&named("ordid_new_", &table.name, ""));
-            let name = quote(&table.name);
-            sql.push(create(table));
-            let columns: Vec<String> = table.columns.iter().map(|it| quote(it)).collect();
-            // In the order of the new key, so that its pages are full.
-            let is_key = |column: &String| {
-                table
-                    .moved
-                    .iter()
-                    .any(|(name, is_key)| *is_key && name == column)
-            };
-            let order = match table.columns.iter().position(is_key) {
-                Some(at) => format!(" ORDER BY {}", at + 1),
-                None => String::new(),
-            };
-            let values: Vec<String> = table
-                .columns
-                .iter()
-                .map(|it| match table.moved.iter().any(|(moved, _)| moved == it) {
-                    true => format!(
-                        // A reference to a row that is not there stays what it is, and the check finds it.
-                        "coalesce((SELECT m.{value} FROM {0} AS m WHERE m.{by} = it.{1}), it.{1})",
-                        self.map(),
-                        quote(it)
-                    ),
-                    false => format!("it.{}", quote(it)),
-                })
-                .collect();
-            sql.push(format!(
-                "INSERT INTO {new} ({}) SELECT {} FROM {name} AS it{order}",
-                columns.join(", "),
-                values.join(", ")
-            ));
-            sql.push(format!("DROP TABLE {name}"));
-            sql.push(format!("ALTER TABLE {new} RENAME TO {name}"));
-            sql.extend(table.others.iter().cloned());
-        }
-        sql
-    }
-
-    fn checks(&self) -> Vec<Check> {
-        let mut checks = vec![Check::new(
-            "references to rows that are not there",
-            "SELECT count(*) FROM pragma_foreign_key_check",
-        )];
-        checks.push(Check::new(
-            format!("rows of {} that were not copied", self.tables[0].name),
-            format!(
-                "SELECT (SELECT count(*) FROM {}) - (SELECT count(*) FROM {})",
-                self.map(),
-                quote(&self.tables[0].name)
-            ),
-        ));
-        checks
-    }
-
-    fn forth(&self, refusals: &mut Refusals) -> Step {
-        let map = self.map();
-        let name = quote(&self.tables[0].name);
-        let key = quote(self.key);
-        let order = match self.created {
-            Some(column) => format!("{}, {}, {key}", self.micros(), quote(column)),
-            None => key.clone(),
-        };
-        let sql_type = self.target.column.sql_type;
-        for table in self.tables {
-            if let Err(reason) = retyped(&table.create, "x", &table.moved, sql_type) {
-                refusals.add(format!("{}: {reason}", table.name));
-            }
-        }
-        let create = |table: &Rebuilt| {
-            let new = quote(&named("ordid_new_", &table.name, ""));
-            retyped(&table.create, &new, &table.moved, sql_type).unwrap_or_default()
-        };
-        let statements = self.copies(create, "new_key", "old_key");
-        Step {
-            name: "rebuild".to_owned(),
-            what: "In one transaction: makes a key for each row, in the order of their times, and rebuilds the tables with it".to_owned(),
-            locks: "the file: others wait to write until the COMMIT".to_owned(),
-            seconds: self.seconds(),
-            action: Action::Rebuild {
-                before: before(),
-                map: vec![
-                    format!("DROP TABLE IF EXISTS {map}"),
-                    format!(
-                        "CREATE TABLE {map} (position INTEGER NOT NULL PRIMARY KEY, old_key {} NOT NULL UNIQUE, micros INTEGER, new_key {} UNIQUE)",
-                        // With another affinity than the columns', the index would not be used.
-                        self.key_type,
-                        sql_type.split(' ').next().unwrap_or_default()
-                    ),
-                    format!(
-                        "INSERT INTO {map} (position, old_key, micros) SELECT row_number() OVER (ORDER BY {order}), {key}, {} FROM {name}",
-                        self.micros()
-                    ),
-                ],
-                read: format!(
-                    "SELECT position, micros FROM {map} WHERE position > {{after}} ORDER BY position LIMIT {{chunk}}"
-                ),
-                row: "({position},{key})".to_owned(),
-                write: format!(
-                    "UPDATE {map} SET new_key = k.column2 FROM (VALUES {{rows}}) AS k WHERE position = k.column1"
-                ),
-                statements,
-                checks: self.checks(),
-                after: after(),
-            },
-        }
-    }
-
-    fn back(&self) -> Step {
-        let map = self.map();
-        let (name, key) = (quote(&self.tables[0].name), quote(self.key));
-        let fresh = match self.is_number {
-            true => format!("(SELECT coalesce(max(old_key), 0) FROM {map}) + row_number() OVER (ORDER BY {key})"),
-            false => "lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-a' || \
-                      substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))"
-                .to_owned(),
-        };
-        let create = |table: &Rebuilt| {
-            let new = quote(&named("ordid_new_", &table.name, ""));
-            retyped(&table.create, &new, &[], "").unwrap_or_default()
-        };
-        let mut statements = vec![
-            format!("DELETE FROM {map} WHERE new_key NOT IN (SELECT {key} FROM {name})"),
-            format!(
-                "INSERT INTO {map} (position, old_key, new_key) SELECT (SELECT coalesce(max(position), 0) FROM {map}) + row_number() OVER \
-                 (ORDER BY {key}), {fresh}, {key} FROM {name} WHERE {key} NOT IN (SELECT new_key FROM {map})"
-            ),
-        ];
-        statements.extend(self.copies(create, "old_key", "new_key"));
-        Step {
-            name: "rebuild".to_owned(),
-            what: "In one transaction: rebuilds the tables with their old keys; rows that have none get one".to_owned(),
-            locks: "the file: others wait to write until the COMMIT".to_owned(),
-            seconds: self.seconds(),
-            action: Action::Rebuild {
-                before: before(),
-                map: Vec::new(),
-                read: String::new(),
-                row: String::new(),
-                write: String::new(),
-                statements,
-                checks: self.checks(),
-                after: after(),
-            },
-        }
-    }
-
-    fn drop_map(&self) -> Step {
-        Step {
-            name: "drop_map".to_owned(),
-            what: "Drops the map of old and new keys".to_owned(),
-            locks: "the file, for some milliseconds".to_owned(),
-            seconds: 0.1,
-            action: Action::Online {
-                statements: vec![Statement::new(format!(
-                    "DROP TABLE IF EXISTS {}",
-                    self.map()
-                ))],
-            },
-        }
-    }
-}
-
-/// Settings that have no effect inside of a transaction.
-fn before() -> Vec<String> {
-    vec![
-        "PRAGMA foreign_keys = OFF".to_owned(),
-        // Views and triggers that name a table are left as they are while it is gone.
-        "PRAGMA legacy_alter_table = ON".to_owned(),
-    ]
-}
-
-fn after() -> Vec<String> {
-    vec![
-        "PRAGMA legacy_alter_table = OFF".to_owned(),
-        "PRAGMA foreign_keys = ON".to_owned(),
-    ]
 }

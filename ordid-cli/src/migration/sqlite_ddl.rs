@@ -85,6 +85,142 @@ pub(crate) fn retyped(
     Ok(format!("CREATE TABLE {name} ({}{tail}", texts.join(",")))
 }
 
+/// Adds the option `WITHOUT ROWID` to the statement of a table.
+pub(crate) fn without_rowid(create: &str) -> String {
+    let tokens = tokens(create);
+    let Some(open) = tokens.iter().position(|it| *it == "(") else {
+        return create.to_owned();
+    };
+    let (table, options) = tokens.split_at(closing(&tokens, open) + 1);
+    let comma = match options.iter().all(|token| is_space(token)) {
+        true => "",
+        false => ",",
+    };
+    format!(
+        "{} WITHOUT ROWID{comma}{}",
+        table.concat(),
+        options.concat()
+    )
+}
+
+/// Names what the statement of a table computes from one of the columns: `a CHECK` or `a generated column`. The checks of
+/// an earlier move are none.
+pub(crate) fn expression_over(
+    create: &str,
+    columns: &[(String, bool)],
+) -> Option<(&'static str, String)> {
+    let tokens = tokens(create);
+    for (at, token) in tokens.iter().enumerate() {
+        let what = match () {
+            () if token.eq_ignore_ascii_case("CHECK") => "a CHECK",
+            () if token.eq_ignore_ascii_case("AS") => "a generated column",
+            () => continue,
+        };
+        let Some(open) = (at + 1..tokens.len()).find(|at| !is_space(tokens[*at])) else {
+            break;
+        };
+        if tokens[open] != "(" {
+            continue;
+        }
+        let group = &tokens[open..=closing(&tokens, open)];
+        let text = group.concat();
+        let over = group
+            .iter()
+            .find_map(|token| Some((named_by(token, columns)?, token)));
+        if let Some((column, token)) = over
+            && !own_checks(token).contains(&text)
+        {
+            return Some((what, column.to_owned()));
+        }
+    }
+    None
+}
+
+/// Whether the statement of an index computes something from one of the columns, or chooses rows by it.
+pub(crate) fn index_computes(create: &str, columns: &[(String, bool)]) -> bool {
+    let tokens: Vec<&str> = tokens(create)
+        .into_iter()
+        .filter(|token| !is_space(token))
+        .collect();
+    let Some(open) = tokens.iter().position(|token| *token == "(") else {
+        return false;
+    };
+    let close = closing(&tokens, open);
+    let mentions = |tokens: &[&str]| {
+        tokens
+            .iter()
+            .any(|token| named_by(token, columns).is_some())
+    };
+    let mut depth = 0_usize;
+    let parts = tokens[open + 1..close].split(|token| {
+        match *token {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && *token == ","
+    });
+    let is_plain = |part: &[&str]| {
+        part.get(1).is_none_or(|second| {
+            ["ASC", "DESC", "COLLATE"]
+                .iter()
+                .any(|word| word.eq_ignore_ascii_case(second))
+        })
+    };
+    parts
+        .into_iter()
+        .any(|part| mentions(part) && !is_plain(part))
+        || mentions(tokens.get(close + 1..).unwrap_or_default())
+}
+
+/// Whether the statement of a virtual table takes its content from this table.
+pub(crate) fn has_content_of(create: &str, table: &str) -> bool {
+    let tokens: Vec<&str> = tokens(create)
+        .into_iter()
+        .filter(|token| !is_space(token))
+        .collect();
+    tokens.windows(3).any(|three| {
+        three[0].eq_ignore_ascii_case("content")
+            && three[1] == "="
+            && unquoted(three[2]).eq_ignore_ascii_case(table)
+    })
+}
+
+/// Returns the column that a token names; a text names none.
+fn named_by<'c>(token: &str, columns: &'c [(String, bool)]) -> Option<&'c str> {
+    if token.starts_with('\'') {
+        return None;
+    }
+    let name = unquoted(token);
+    columns
+        .iter()
+        .find(|(column, _)| column.eq_ignore_ascii_case(&name))
+        .map(|(column, _)| column.as_str())
+}
+
+/// Returns the place of the parenthesis that ends what another one begins.
+fn closing(tokens: &[&str], open: usize) -> usize {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match *token {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    tokens.len() - 1
+}
+
+/// Whether a statement has a word, outside of names in quotes, texts and comments.
+pub(crate) fn has_word(sql: &str, word: &str) -> bool {
+    tokens(sql)
+        .iter()
+        .any(|token| token.eq_ignore_ascii_case(word))
+}
+
 /// Returns the statement without the collation of a column.
 ///
 /// # Errors
@@ -140,11 +276,15 @@ fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> Strin
         .iter()
         .position(is_constraint)
         .map_or(part.len(), |at| first + 1 + at);
-    let kept: String = part[rest..]
+    let mut kept: String = part[rest..]
         .iter()
         .filter(|token| !token.eq_ignore_ascii_case("AUTOINCREMENT"))
         .copied()
         .collect();
+    for check in own_checks(part[first]) {
+        kept = kept.replace(&format!("CHECK {check}"), "");
+    }
+    let kept = kept.trim_start().trim_end_matches(' ');
     let has_not_null = part[rest..]
         .iter()
         .any(|token| token.eq_ignore_ascii_case("NOT"));
@@ -154,13 +294,29 @@ fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> Strin
         ""
     };
     // A key of another type than INTEGER may be NULL in SQLite, unless it says otherwise.
+    let [blob, text, null_or_blob] = own_checks(part[first]);
+    let check = match (sql_type.starts_with("BLOB"), is_key) {
+        (true, true) => blob,
+        (true, false) => null_or_blob,
+        (false, _) => text,
+    };
+    // A line break at the end of the rest may end a comment.
     format!(
-        "{}{} {sql_type}{not_null} {kept}",
+        "{}{} {sql_type}{not_null} CHECK {check}{}{kept}",
         part[..first].concat(),
-        part[first]
+        part[first],
+        if kept.is_empty() { "" } else { " " }
     )
-    .trim_end()
-    .to_owned()
+}
+
+/// Returns the checks by which a moved column refuses old keys: a key of bytes, one that is a text, a reference to one of
+/// bytes. SQLite takes values of any type in a column, and compares numbers with bytes without an error.
+fn own_checks(column: &str) -> [String; 3] {
+    [
+        format!("(typeof({column}) = 'blob')"),
+        format!("(length({column}) = 36)"),
+        format!("({column} IS NULL OR typeof({column}) = 'blob')"),
+    ]
 }
 
 fn is_space(token: &str) -> bool {
@@ -244,8 +400,87 @@ mod tests {
         .expect("it is understood");
         assert_eq!(
             new,
-            "CREATE TABLE \"new\" (\n  id BLOB NOT NULL PRIMARY KEY, -- the key, of course\n  ref TEXT CHECK (ref <> 'id, x'),\n  \
-             \"parent id\" BLOB REFERENCES orders (id) ON DELETE SET NULL,\n  total NUMERIC(10, 2)\n) STRICT"
+            "CREATE TABLE \"new\" (\n  id BLOB NOT NULL CHECK (typeof(id) = 'blob') PRIMARY KEY, -- the key, of course\n  ref TEXT CHECK (ref <> 'id, x'),\n  \
+             \"parent id\" BLOB CHECK (\"parent id\" IS NULL OR typeof(\"parent id\") = 'blob') REFERENCES orders (id) ON DELETE SET NULL,\n  total NUMERIC(10, 2)\n) STRICT"
+        );
+    }
+
+    #[test]
+    fn a_column_that_was_moved_before_has_one_check() {
+        let columns = columns(&[("id", true), ("up", false)]);
+        let move_to = |create: &str, sql_type| {
+            retyped(create, "t", &columns, sql_type).expect("it is understood")
+        };
+        let first = move_to(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, up INTEGER REFERENCES t (id))",
+            "BLOB",
+        );
+        assert_eq!(first.matches("CHECK").count(), 2, "{first}");
+        let again = move_to(&first, "BLOB");
+        assert_eq!(again.matches("CHECK").count(), 2, "{again}");
+        assert_eq!(move_to(&move_to(&again, "TEXT"), "BLOB"), again);
+    }
+
+    #[test]
+    fn a_comment_at_the_end_of_a_column_ends() {
+        let new = retyped(
+            "CREATE TABLE t (x, id INTEGER PRIMARY KEY -- the key\n, y)",
+            "t",
+            &columns(&[("id", true)]),
+            "TEXT",
+        );
+        assert_eq!(
+            new.expect("it is understood"),
+            "CREATE TABLE t (x, id TEXT NOT NULL CHECK (length(id) = 36) PRIMARY KEY -- the key\n, y)"
+        );
+    }
+
+    #[test]
+    fn what_is_computed_from_a_column_is_found() {
+        let key = columns(&[("id", true)]);
+        let over = |create: &str| expression_over(create, &key).map(|(what, _)| what);
+        assert_eq!(
+            over("CREATE TABLE t (id INT, CHECK (\"ID\" > 0))"),
+            Some("a CHECK")
+        );
+        assert_eq!(
+            over("CREATE TABLE t (id INT, x GENERATED ALWAYS AS ((id) * 2) STORED)"),
+            Some("a generated column")
+        );
+        assert_eq!(
+            over("CREATE TABLE t (id INT, x CHECK (x <> 'id'), y AS (x))"),
+            None
+        );
+        let moved = retyped("CREATE TABLE t (id INTEGER PRIMARY KEY)", "t", &key, "BLOB");
+        assert_eq!(over(&moved.expect("it is understood")), None);
+
+        let computes = |sql: &str| index_computes(sql, &key);
+        assert!(computes("CREATE INDEX i ON t (id % 16)"));
+        assert!(computes("CREATE INDEX i ON t (x, abs(x, id))"));
+        assert!(computes("CREATE INDEX i ON t (x) WHERE [id] > 5"));
+        assert!(!computes(
+            "CREATE UNIQUE INDEX i ON t (x + 1, id COLLATE binary DESC) WHERE x = 'id'"
+        ));
+
+        assert!(has_content_of(
+            "CREATE VIRTUAL TABLE f USING fts5(x, content = 't')",
+            "T"
+        ));
+        assert!(!has_content_of(
+            "CREATE VIRTUAL TABLE f USING fts5(t, content='')",
+            "t"
+        ));
+    }
+
+    #[test]
+    fn the_option_without_rowid_stands_before_others() {
+        assert_eq!(
+            without_rowid("CREATE TABLE t (id INT, CHECK (x > 0)) STRICT"),
+            "CREATE TABLE t (id INT, CHECK (x > 0)) WITHOUT ROWID, STRICT"
+        );
+        assert_eq!(
+            without_rowid("CREATE TABLE t (id INT) -- a table"),
+            "CREATE TABLE t (id INT) WITHOUT ROWID -- a table"
         );
     }
 
@@ -290,7 +525,7 @@ mod tests {
         );
         assert_eq!(
             new.expect("it is understood"),
-            "CREATE TABLE n (id TEXT PRIMARY KEY NOT NULL, x)"
+            "CREATE TABLE n (id TEXT CHECK (length(id) = 36) PRIMARY KEY NOT NULL, x)"
         );
         assert!(retyped("CREATE TABLE t AS SELECT 1", "n", &[], "").is_err());
         assert!(retyped("CREATE TABLE t (a)", "n", &columns(&[("b", false)]), "TEXT").is_err());

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use super::{
     apply::Run,
-    backfill::KeyMaker,
     journal::{Entry, Journal},
     model::{Action, Statement},
     session::Fault,
@@ -97,94 +96,6 @@ impl Run<'_> {
             self.session.execute(statement).await?;
         }
         self.summary.switch_millis = Some(locked.elapsed().as_secs_f64() * 1000.0);
-        Ok(())
-    }
-
-    /// Rebuilds the tables of a SQLite file in one transaction.
-    pub(crate) async fn rebuild(&mut self, action: &Action, next: &Entry) -> Result<(), Failure> {
-        let Action::Rebuild { before, after, .. } = action else {
-            return Err(Failure::could_not(
-                "the plan is damaged: its rebuild is none",
-            ));
-        };
-        for statement in before {
-            self.session.execute(statement).await?;
-        }
-        let mut attempt = 0;
-        let begun = loop {
-            self.session
-                .lock_timeout(Some(self.options.lock_timeout))
-                .await?;
-            match self.session.begin().await {
-                Ok(()) => break Instant::now(),
-                Err(fault) => self.again(fault, &mut attempt).await?,
-            }
-        };
-        if let Err(failure) = self.fill_and_rebuild(action, next).await {
-            // Without it the tables are as they were, too.
-            let _ = self.session.rollback().await;
-            return Err(failure);
-        }
-        self.summary.switch_millis = Some(begun.elapsed().as_secs_f64() * 1000.0);
-        for statement in after {
-            self.session.execute(statement).await?;
-        }
-        Ok(())
-    }
-
-    async fn fill_and_rebuild(&mut self, action: &Action, next: &Entry) -> Result<(), Failure> {
-        let Action::Rebuild {
-            read,
-            row,
-            write,
-            map,
-            statements,
-            checks,
-            ..
-        } = action
-        else {
-            return Ok(());
-        };
-        let journal = Journal::of(self.plan);
-        // Another run may have been faster: here it is known, as nobody else writes.
-        if journal
-            .read(&mut self.session)
-            .await?
-            .map(|it| (it.phase, it.step))
-            != Some((self.entry.phase, self.entry.step))
-        {
-            return Err(Failure::wrong("another run of this plan has been faster"));
-        }
-        for statement in map {
-            self.session.execute(statement).await?;
-        }
-        if !read.is_empty() {
-            let mut maker = KeyMaker::new(self.plan, "")?;
-            let mut after = 0;
-            loop {
-                self.stop_if_interrupted()?;
-                let read = read
-                    .replace("{after}", &after.to_string())
-                    .replace("{chunk}", &self.options.chunk.to_string());
-                let found = self.session.rows(&read).await?;
-                let (rows, last) = maker.rows(&found, row)?;
-                let Some(last) = last else {
-                    break;
-                };
-                self.session
-                    .execute(&write.replace("{rows}", &rows.join(",")))
-                    .await?;
-                self.summary.rows += u64::try_from(rows.len()).unwrap_or(0);
-                self.progress.add(u64::try_from(rows.len()).unwrap_or(0));
-                after = last;
-            }
-        }
-        for statement in statements {
-            self.session.execute(statement).await?;
-        }
-        self.validate(checks).await?;
-        journal.enter(&mut self.session, next).await?;
-        self.session.execute("COMMIT").await?;
         Ok(())
     }
 }

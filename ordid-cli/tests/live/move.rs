@@ -19,18 +19,7 @@ use writers::{Connection, Model, Writers};
 use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    trials.push(Trial::test(
-        "move::plan_writes_a_report_for_a_browser [sqlite]",
-        sqlite::report,
-    ));
-    trials.push(Trial::test(
-        "move::a_killed_rebuild_loses_no_row_and_is_rolled_back_and_finished [sqlite]",
-        sqlite::rebuilt,
-    ));
-    trials.push(Trial::test(
-        "move::what_cannot_be_rebuilt_is_refused_with_the_reason [sqlite]",
-        sqlite::refusals,
-    ));
+    sqlite::trials(trials);
     for server in ["postgres", "mariadb", "mysql"] {
         trials.push(servers.trial(
             server,

@@ -394,7 +394,7 @@ impl fmt::Display for Detection {
 /// unless the value states it.
 ///
 /// Nothing can be told of integers but the times that each layout reads in them, and of most GUIDs
-/// without a version no more than that.
+/// without a version no more than that. Integers below 2^32 are more likely counts.
 ///
 /// # Example
 ///
@@ -414,6 +414,8 @@ impl fmt::Display for Detection {
 pub fn detect(unknown: Unknown<'_>, now: Timestamp) -> Detection {
     const DAY_NANOS: i128 = 86_400_000_000_000;
     const EARLIEST: i128 = 631_152_000_000_000_000; // 1990-01-01
+    /// Below it, an integer tells a time in the first minutes of any layout, and is more likely a count.
+    const COUNTS: u64 = 1 << 32;
     let latest = i128::from(now.as_unix_millis()) * 1_000_000 + DAY_NANOS;
     // Many schemes have the text of a UUID, which is read once for all of them.
     let uuid = match unknown {
@@ -426,13 +428,20 @@ pub fn detect(unknown: Unknown<'_>, now: Timestamp) -> Detection {
         None => (entry.read)(unknown),
     });
     let mut candidates: Vec<Inspection> = read.chain(foreign(unknown)).collect();
+    let is_count = match unknown {
+        Unknown::Text(text) => text.parse().is_ok_and(|number: u64| number < COUNTS),
+        Unknown::Bytes(bytes) => {
+            <[u8; 8]>::try_from(bytes).is_ok_and(|bytes| u64::from_be_bytes(bytes) < COUNTS)
+        }
+    };
     for candidate in &mut candidates {
         let is_of_its_time = candidate
             .moment
             .is_some_and(|moment| (EARLIEST..=latest).contains(&moment.unix_nanos));
         candidate.certainty = match candidate.certainty {
             Certainty::Stated => Certainty::Stated,
-            _ if is_of_its_time => Certainty::Likely,
+            _ if is_count && candidate.moment.is_none() => Certainty::Likely,
+            _ if is_of_its_time && !is_count => Certainty::Likely,
             _ => Certainty::Possible,
         };
     }
@@ -567,6 +576,23 @@ mod tests {
         );
         let megabyte = "0".repeat(1 << 20);
         assert!(detected(&megabyte).candidates.is_empty());
+    }
+
+    #[test]
+    fn a_small_integer_is_more_likely_a_count_than_a_time() {
+        for number in ["1", "123", "4294967295"] {
+            let detection = detected(number);
+            assert_eq!(detection.candidates[0].scheme, "sequence", "{detection}");
+            let snowflake = detection
+                .candidates
+                .iter()
+                .find(|it| it.scheme == "snowflake");
+            assert_eq!(snowflake.unwrap().certainty, Certainty::Possible);
+        }
+        assert_eq!(
+            detected("759517997340696579").candidates[0].scheme,
+            "snowflake"
+        );
     }
 
     #[test]
