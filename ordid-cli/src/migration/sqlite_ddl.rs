@@ -26,6 +26,30 @@ pub(crate) fn retyped(
     columns: &[(String, bool)],
     sql_type: &str,
 ) -> Result<String, String> {
+    rewritten(create, name, columns, sql_type, true)
+}
+
+/// The same without new checks: a column that has the check of an earlier move gets that of its new type.
+///
+/// # Errors
+///
+/// As [`retyped`].
+pub(crate) fn redeclared(
+    create: &str,
+    name: &str,
+    columns: &[(String, bool)],
+    sql_type: &str,
+) -> Result<String, String> {
+    rewritten(create, name, columns, sql_type, false)
+}
+
+fn rewritten(
+    create: &str,
+    name: &str,
+    columns: &[(String, bool)],
+    sql_type: &str,
+    is_moved: bool,
+) -> Result<String, String> {
     let tokens = tokens(create);
     let open = tokens
         .iter()
@@ -73,7 +97,7 @@ pub(crate) fn retyped(
         match (first, column) {
             (Some(first), Some((_, is_key))) => {
                 found += 1;
-                texts.push(column_of(&part, first, *is_key, sql_type));
+                texts.push(column_of(&part, first, *is_key, sql_type, is_moved));
             }
             _ => texts.push(part.concat()),
         }
@@ -265,7 +289,7 @@ pub(crate) fn without_collation(create: &str, column: &str) -> Result<String, St
     Ok(kept.map(|(_, token)| *token).collect())
 }
 
-fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> String {
+fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str, is_moved: bool) -> String {
     let is_constraint = |token: &&str| {
         CONSTRAINTS
             .iter()
@@ -281,9 +305,11 @@ fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> Strin
         .filter(|token| !token.eq_ignore_ascii_case("AUTOINCREMENT"))
         .copied()
         .collect();
+    let length = kept.len();
     for check in own_checks(part[first]) {
         kept = kept.replace(&format!("CHECK {check}"), "");
     }
+    let is_checked = is_moved || kept.len() < length;
     let kept = kept.trim_start().trim_end_matches(' ');
     let has_not_null = part[rest..]
         .iter()
@@ -300,9 +326,13 @@ fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str) -> Strin
         (true, false) => null_or_blob,
         (false, _) => text,
     };
+    let check = match is_checked {
+        true => format!(" CHECK {check}"),
+        false => String::new(),
+    };
     // A line break at the end of the rest may end a comment.
     format!(
-        "{}{} {sql_type}{not_null} CHECK {check}{}{kept}",
+        "{}{} {sql_type}{not_null}{check}{}{kept}",
         part[..first].concat(),
         part[first],
         if kept.is_empty() { "" } else { " " }
@@ -422,6 +452,19 @@ mod tests {
     }
 
     #[test]
+    fn a_column_that_was_not_moved_gets_no_check() {
+        let columns = columns(&[("id", true)]);
+        let old = "CREATE TABLE t (id TEXT PRIMARY KEY)";
+        let new = redeclared(old, "t", &columns, "BLOB").expect("it is understood");
+        assert_eq!(new, "CREATE TABLE t (id BLOB NOT NULL PRIMARY KEY)");
+        let moved = retyped(old, "t", &columns, "TEXT").expect("it is understood");
+        assert_eq!(
+            redeclared(&moved, "t", &columns, "BLOB").expect("it is understood"),
+            "CREATE TABLE t (id BLOB CHECK (typeof(id) = 'blob') NOT NULL  PRIMARY KEY)"
+        );
+    }
+
+    #[test]
     fn a_comment_at_the_end_of_a_column_ends() {
         let new = retyped(
             "CREATE TABLE t (x, id INTEGER PRIMARY KEY -- the key\n, y)",
@@ -488,7 +531,7 @@ mod tests {
     fn a_doubled_quote_is_a_part_of_a_name() {
         let create =
             r#"CREATE TABLE "a ""(b" ("the ""k'ey" TEXT PRIMARY KEY, x TEXT DEFAULT 'it''s, ')"#;
-        let new = retyped(create, "n", &columns(&[("the \"k'ey", true)]), "BLOB");
+        let new = redeclared(create, "n", &columns(&[("the \"k'ey", true)]), "BLOB");
         assert_eq!(
             new.expect("it is understood"),
             r#"CREATE TABLE n ("the ""k'ey" BLOB NOT NULL PRIMARY KEY, x TEXT DEFAULT 'it''s, ')"#
