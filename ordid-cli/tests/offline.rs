@@ -199,29 +199,6 @@ fn a_named_key_is_that_of_other_libraries() {
 }
 
 #[test]
-fn one_line_is_not_called_lines() {
-    let run = ordid_with(&["verify", "--scheme", "uuid_v7", "-"], "no key\n");
-    assert!(
-        run.stdout
-            .contains("\n1 line that is no key of the scheme\n"),
-        "{}",
-        run.stdout
-    );
-    assert!(
-        run.stdout.starts_with("0 keys of uuid_v7"),
-        "{}",
-        run.stdout
-    );
-    let run = ordid_with(&["verify", "--scheme", "uuid_v7", "-"], "no key\nnone\n");
-    assert!(
-        run.stdout
-            .contains("\n2 lines that are no key of the scheme\n"),
-        "{}",
-        run.stdout
-    );
-}
-
-#[test]
 fn verify_counts_what_is_out_of_order_twice_or_unreadable() {
     let lines = "01a21915-8d6d-77c8-9729-000000000003\n01a21915-8d6d-77c8-9729-000000000001\n\
                  01a21915-8d6d-77c8-9729-000000000003\nno key\n01a21915-8d6d-77c8-9729-000000000002\n";
