@@ -161,7 +161,9 @@ fn place(host: &str, port: u16) -> String {
 /// then not say why.
 async fn try_once<C: Connection>(options: &C::Options, place: &str) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| {
-        Failure::could_not(format_args!("cannot connect to {place}: {error}"))
+        Failure::could_not(format_args!(
+            "cannot connect to the database at {place}: {error}"
+        ))
     };
     match tokio::time::timeout(PATIENCE, C::connect_with(options)).await {
         Ok(Ok(connection)) => {

@@ -403,7 +403,9 @@ fn a_server_that_refuses_connections_is_named_at_once_without_its_password() {
             let words = run.stderr.to_lowercase();
             assert_eq!(run.code, Some(3), "{command:?}: {words}");
             assert!(
-                words.contains(&format!("cannot connect to {place}: connection refused")),
+                words.contains(&format!(
+                    "cannot connect to the database at {place}: connection refused"
+                )),
                 "{words}"
             );
             assert!(!words.contains("secret"), "{words}");

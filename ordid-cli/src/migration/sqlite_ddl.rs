@@ -14,15 +14,6 @@ const CONSTRAINTS: [&str; 10] = [
     "GENERATED",
 ];
 
-/// Whether a column of another type refuses old keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Guard {
-    /// By a `CHECK`, as old programs may still write.
-    OldKeys,
-    /// It does not.
-    None,
-}
-
 /// Returns the statement that creates the table under another name, which is quoted, with another type for these columns.
 /// Of each, it is said whether it is the key.
 ///
@@ -34,7 +25,30 @@ pub(crate) fn retyped(
     name: &str,
     columns: &[(String, bool)],
     sql_type: &str,
-    guard: Guard,
+) -> Result<String, String> {
+    rewritten(create, name, columns, sql_type, true)
+}
+
+/// The same without new checks: a column that has the check of an earlier move gets that of its new type.
+///
+/// # Errors
+///
+/// As [`retyped`].
+pub(crate) fn redeclared(
+    create: &str,
+    name: &str,
+    columns: &[(String, bool)],
+    sql_type: &str,
+) -> Result<String, String> {
+    rewritten(create, name, columns, sql_type, false)
+}
+
+fn rewritten(
+    create: &str,
+    name: &str,
+    columns: &[(String, bool)],
+    sql_type: &str,
+    is_moved: bool,
 ) -> Result<String, String> {
     let tokens = tokens(create);
     let open = tokens
@@ -83,7 +97,7 @@ pub(crate) fn retyped(
         match (first, column) {
             (Some(first), Some((_, is_key))) => {
                 found += 1;
-                texts.push(column_of(&part, first, *is_key, sql_type, guard));
+                texts.push(column_of(&part, first, *is_key, sql_type, is_moved));
             }
             _ => texts.push(part.concat()),
         }
@@ -275,7 +289,7 @@ pub(crate) fn without_collation(create: &str, column: &str) -> Result<String, St
     Ok(kept.map(|(_, token)| *token).collect())
 }
 
-fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str, guard: Guard) -> String {
+fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str, is_moved: bool) -> String {
     let is_constraint = |token: &&str| {
         CONSTRAINTS
             .iter()
@@ -291,9 +305,11 @@ fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str, guard: G
         .filter(|token| !token.eq_ignore_ascii_case("AUTOINCREMENT"))
         .copied()
         .collect();
+    let length = kept.len();
     for check in own_checks(part[first]) {
         kept = kept.replace(&format!("CHECK {check}"), "");
     }
+    let is_checked = is_moved || kept.len() < length;
     let kept = kept.trim_start().trim_end_matches(' ');
     let has_not_null = part[rest..]
         .iter()
@@ -305,11 +321,14 @@ fn column_of(part: &[&str], first: usize, is_key: bool, sql_type: &str, guard: G
     };
     // A key of another type than INTEGER may be NULL in SQLite, unless it says otherwise.
     let [blob, text, null_or_blob] = own_checks(part[first]);
-    let check = match (guard, sql_type.starts_with("BLOB"), is_key) {
-        (Guard::None, ..) => String::new(),
-        (_, true, true) => format!(" CHECK {blob}"),
-        (_, true, false) => format!(" CHECK {null_or_blob}"),
-        (_, false, _) => format!(" CHECK {text}"),
+    let check = match (sql_type.starts_with("BLOB"), is_key) {
+        (true, true) => blob,
+        (true, false) => null_or_blob,
+        (false, _) => text,
+    };
+    let check = match is_checked {
+        true => format!(" CHECK {check}"),
+        false => String::new(),
     };
     // A line break at the end of the rest may end a comment.
     format!(
@@ -407,7 +426,6 @@ mod tests {
             "\"new\"",
             &columns(&[("id", true), ("parent id", false)]),
             "BLOB",
-            Guard::OldKeys,
         )
         .expect("it is understood");
         assert_eq!(
@@ -421,7 +439,7 @@ mod tests {
     fn a_column_that_was_moved_before_has_one_check() {
         let columns = columns(&[("id", true), ("up", false)]);
         let move_to = |create: &str, sql_type| {
-            retyped(create, "t", &columns, sql_type, Guard::OldKeys).expect("it is understood")
+            retyped(create, "t", &columns, sql_type).expect("it is understood")
         };
         let first = move_to(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, up INTEGER REFERENCES t (id))",
@@ -434,13 +452,25 @@ mod tests {
     }
 
     #[test]
+    fn a_column_that_was_not_moved_gets_no_check() {
+        let columns = columns(&[("id", true)]);
+        let old = "CREATE TABLE t (id TEXT PRIMARY KEY)";
+        let new = redeclared(old, "t", &columns, "BLOB").expect("it is understood");
+        assert_eq!(new, "CREATE TABLE t (id BLOB NOT NULL PRIMARY KEY)");
+        let moved = retyped(old, "t", &columns, "TEXT").expect("it is understood");
+        assert_eq!(
+            redeclared(&moved, "t", &columns, "BLOB").expect("it is understood"),
+            "CREATE TABLE t (id BLOB CHECK (typeof(id) = 'blob') NOT NULL  PRIMARY KEY)"
+        );
+    }
+
+    #[test]
     fn a_comment_at_the_end_of_a_column_ends() {
         let new = retyped(
             "CREATE TABLE t (x, id INTEGER PRIMARY KEY -- the key\n, y)",
             "t",
             &columns(&[("id", true)]),
             "TEXT",
-            Guard::OldKeys,
         );
         assert_eq!(
             new.expect("it is understood"),
@@ -464,13 +494,7 @@ mod tests {
             over("CREATE TABLE t (id INT, x CHECK (x <> 'id'), y AS (x))"),
             None
         );
-        let moved = retyped(
-            "CREATE TABLE t (id INTEGER PRIMARY KEY)",
-            "t",
-            &key,
-            "BLOB",
-            Guard::OldKeys,
-        );
+        let moved = retyped("CREATE TABLE t (id INTEGER PRIMARY KEY)", "t", &key, "BLOB");
         assert_eq!(over(&moved.expect("it is understood")), None);
 
         let computes = |sql: &str| index_computes(sql, &key);
@@ -507,13 +531,7 @@ mod tests {
     fn a_doubled_quote_is_a_part_of_a_name() {
         let create =
             r#"CREATE TABLE "a ""(b" ("the ""k'ey" TEXT PRIMARY KEY, x TEXT DEFAULT 'it''s, ')"#;
-        let new = retyped(
-            create,
-            "n",
-            &columns(&[("the \"k'ey", true)]),
-            "BLOB",
-            Guard::None,
-        );
+        let new = redeclared(create, "n", &columns(&[("the \"k'ey", true)]), "BLOB");
         assert_eq!(
             new.expect("it is understood"),
             r#"CREATE TABLE n ("the ""k'ey" BLOB NOT NULL PRIMARY KEY, x TEXT DEFAULT 'it''s, ')"#
@@ -535,7 +553,7 @@ mod tests {
     fn without_columns_only_the_name_changes() {
         let create = "create table [a b](x,y,primary key(x,y))WITHOUT ROWID";
         assert_eq!(
-            retyped(create, "\"n\"", &[], "", Guard::None).expect("it is understood"),
+            retyped(create, "\"n\"", &[], "").expect("it is understood"),
             "CREATE TABLE \"n\" (x,y,primary key(x,y))WITHOUT ROWID"
         );
     }
@@ -547,22 +565,12 @@ mod tests {
             "n",
             &columns(&[("ID", true)]),
             "TEXT",
-            Guard::OldKeys,
         );
         assert_eq!(
             new.expect("it is understood"),
             "CREATE TABLE n (id TEXT CHECK (length(id) = 36) PRIMARY KEY NOT NULL, x)"
         );
-        assert!(retyped("CREATE TABLE t AS SELECT 1", "n", &[], "", Guard::None).is_err());
-        assert!(
-            retyped(
-                "CREATE TABLE t (a)",
-                "n",
-                &columns(&[("b", false)]),
-                "TEXT",
-                Guard::None
-            )
-            .is_err()
-        );
+        assert!(retyped("CREATE TABLE t AS SELECT 1", "n", &[], "").is_err());
+        assert!(retyped("CREATE TABLE t (a)", "n", &columns(&[("b", false)]), "TEXT").is_err());
     }
 }

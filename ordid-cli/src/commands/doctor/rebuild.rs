@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     engine::Engine,
-    migration::sqlite_ddl::{Guard, retyped, without_collation},
+    migration::sqlite_ddl::{redeclared, without_collation, without_rowid},
 };
 
 /// References are followed no further: they may form a circle.
@@ -424,7 +424,7 @@ fn plan<'a>(
         free(context, table, "_new", definition),
     );
     let quoted = sql.table(&new);
-    let mut create = retyped(&definition.create, &quoted, &[], "", Guard::None)?;
+    let mut create = redeclared(&definition.create, &quoted, &[], "")?;
     let primary = table
         .primary()
         .map(|primary| &primary.columns[..])
@@ -444,22 +444,15 @@ fn plan<'a>(
         if target.is_binary || target.has_bytes {
             create = without_collation(&create, &column.name)?;
         }
-        create = retyped(
+        create = redeclared(
             &create,
             &quoted,
             &[(column.name.clone(), is_key)],
             &declared,
-            Guard::None,
         )?;
     }
     if gets_own_tree(context, table, findings) {
-        let comma = if create.trim_end().ends_with(')') {
-            ""
-        } else {
-            ","
-        };
-        create.push_str(comma);
-        create.push_str(" WITHOUT ROWID");
+        create = without_rowid(&create);
     }
     let values = definition.columns.iter().map(|name| {
         let quoted = sql.name(name);

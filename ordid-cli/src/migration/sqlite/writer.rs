@@ -4,7 +4,7 @@ use super::{
     super::{
         model::{Action, Check, Step},
         request::Refusals,
-        sqlite_ddl::{Guard, has_word, retyped, without_rowid},
+        sqlite_ddl::{has_word, retyped, without_rowid},
         subject::{literal, named},
         target::Target,
     },
@@ -204,15 +204,13 @@ impl Writer<'_> {
         };
         let sql_type = self.target.column.sql_type;
         for table in self.tables {
-            if let Err(reason) = retyped(&table.create, "x", &table.moved, sql_type, Guard::OldKeys)
-            {
+            if let Err(reason) = retyped(&table.create, "x", &table.moved, sql_type) {
                 refusals.add(format!("{}: {reason}", table.name));
             }
         }
         let create = |table: &Rebuilt| {
             let new = quote(&named("ordid_new_", &table.name, ""));
-            let new = retyped(&table.create, &new, &table.moved, sql_type, Guard::OldKeys)
-                .unwrap_or_default();
+            let new = retyped(&table.create, &new, &table.moved, sql_type).unwrap_or_default();
             match self.is_without_rowid && table.name == self.tables[0].name {
                 true => without_rowid(&new),
                 false => new,
@@ -315,7 +313,7 @@ impl Writer<'_> {
         let (name, key) = (quote(&self.tables[0].name), quote(self.key));
         let create = |table: &Rebuilt| {
             let new = quote(&named("ordid_new_", &table.name, ""));
-            retyped(&table.create, &new, &[], "", Guard::None).unwrap_or_default()
+            retyped(&table.create, &new, &[], "").unwrap_or_default()
         };
         let mut statements = Vec::new();
         if self.has_sequences() {
