@@ -88,6 +88,17 @@ pub(crate) async fn draft(
                 .to_owned(),
         });
     }
+    if found
+        .tables
+        .iter()
+        .any(|it| it.references().next().is_some())
+    {
+        notes.push(
+            "until --finish a row has to be there before a statement writes rows that refer to it: a statement that writes both, \
+             a row before its parent, is refused, and so is one whose row is committed by others while it runs"
+                .to_owned(),
+        );
+    }
     let journal = writer.name(&named("ordid_move_", &found.name, ""));
     Ok(Draft {
         table: format!("{}.{}", found.schema, found.name),

@@ -1,5 +1,6 @@
 //! `ordid plan` and `ordid apply` on tables that others write the whole time.
 
+mod hostile;
 mod sqlite;
 mod writers;
 
@@ -48,6 +49,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             refusals,
         ));
     }
+    hostile::trials(servers, trials);
 }
 
 /// The size of a test: `ORDID_TEST_SOAK=1` asks for the long form.

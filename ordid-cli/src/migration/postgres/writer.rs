@@ -198,12 +198,17 @@ impl Writer<'_> {
                 ),
                 false => String::new(),
             };
+            // A foreign key is checked at the end of the statement, by a later snapshot than this one: it would accept a row that
+            // is not found here, and the link would be lost. So such a statement is always refused.
             body.push_str(&format!(
                 "  IF NEW.{from} IS NULL THEN\n    NEW.{to} := NULL;\n{own}  ELSIF TG_OP = 'INSERT' OR NEW.{to} IS NULL OR NEW.{from} IS \
                  DISTINCT FROM OLD.{from} THEN\n    SELECT it.{other_key} INTO NEW.{to} FROM {main} AS it WHERE it.{key} = \
-                 NEW.{from};\n    IF NOT FOUND AND (TG_OP = 'INSERT' OR NEW.{from} IS DISTINCT FROM OLD.{from}) AND current_setting('transaction_isolation') <> 'read committed' THEN\n      RAISE \
-                 EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'the row that is referred to is newer than this \
-                 transaction, try it again';\n    END IF;\n  END IF;\n",
+                 NEW.{from};\n    IF NOT FOUND AND (TG_OP = 'INSERT' OR NEW.{from} IS DISTINCT FROM OLD.{from}) THEN\n      RAISE \
+                 EXCEPTION USING ERRCODE = CASE current_setting('transaction_isolation') WHEN 'read committed' THEN \
+                 'foreign_key_violation' ELSE 'serialization_failure' END, MESSAGE = format('the row %s that %I.%I refers to is not \
+                 there yet, or is newer than this transaction: write it first, and try again', NEW.{from}, TG_TABLE_NAME, \
+                 {name});\n    END IF;\n  END IF;\n",
+                name = literal(&column.name),
                 main = self.table(self.main()),
             ));
         }

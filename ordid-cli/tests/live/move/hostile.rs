@@ -1,0 +1,186 @@
+//! Moves of tables whose users do what the plan did not expect.
+
+use std::{thread, time::Duration};
+
+use libtest_mimic::{Failed, Trial};
+use tempfile::TempDir;
+
+use super::{block, is_postgres};
+use crate::place::{Result, Servers, execute, printed, refused};
+
+pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    let all = ["postgres", "mariadb", "mysql"];
+    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 2] = [
+        (
+            "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
+            links,
+            &["postgres"],
+        ),
+        (
+            "move::a_referring_column_with_a_default_is_refused",
+            defaults,
+            &all,
+        ),
+    ];
+    for (name, test, names) in tests {
+        for server in names {
+            trials.push(servers.trial(server, name, test));
+        }
+    }
+}
+
+/// A move of the table `orders`.
+struct Move {
+    _folder: TempDir,
+    file: String,
+    url: String,
+}
+
+impl Move {
+    fn new(url: &str) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("plan.json");
+        Ok(Self {
+            file: file.to_string_lossy().into_owned(),
+            _folder: folder,
+            url: url.to_owned(),
+        })
+    }
+
+    fn planned(url: &str) -> Result<Self> {
+        let this = Self::new(url)?;
+        printed(&this.plan(), 0)?;
+        Ok(this)
+    }
+
+    fn plan(&self) -> [&str; 8] {
+        [
+            "plan", &self.url, "--table", "orders", "--to", "uuid_v7", "-o", &self.file,
+        ]
+    }
+
+    /// The plan has to be refused with such a reason.
+    fn unplanned(url: &str, reason: &str) -> Result {
+        expect(&refused(&Self::new(url)?.plan(), 2)?, reason)
+    }
+
+    fn apply(&self, more: &[&str]) -> Result<String> {
+        printed(&[&["apply", &self.file, &self.url], more].concat(), 0)
+    }
+
+    fn refused(&self, more: &[&str], code: i32) -> Result<String> {
+        refused(&[&["apply", &self.file, &self.url], more].concat(), code)
+    }
+}
+
+fn expect(line: &str, part: &str) -> Result {
+    match line.contains(part) {
+        true => Ok(()),
+        false => Err(Failed::from(format!("no {part:?} in: {line}"))),
+    }
+}
+
+/// The first value of a query has to be this one.
+fn expect_value(url: &str, query: &str, value: &str) -> Result {
+    let rows = block(url, query)?;
+    let found = rows.first().and_then(|row| row.first());
+    match found.is_some_and(|it| it == value) {
+        true => Ok(()),
+        false => Err(Failed::from(format!("{query}: {found:?} and not {value}"))),
+    }
+}
+
+/// Creates orders and their remarks, with a reference that may be NULL.
+fn create(url: &str) -> Result {
+    let tables = match is_postgres(url) {
+        true => {
+            "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int NOT NULL DEFAULT 1, parent_id bigint REFERENCES orders (id),
+                created_at timestamptz NOT NULL DEFAULT now());
+             CREATE TABLE remarks (id bigserial PRIMARY KEY, order_id bigint REFERENCES orders (id) ON DELETE SET NULL, kind int);
+             CREATE INDEX remarks_order ON remarks (order_id)"
+        }
+        false => {
+            "CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, kind int NOT NULL DEFAULT 1, parent_id bigint,
+                created_at datetime(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+                CONSTRAINT orders_parent FOREIGN KEY (parent_id) REFERENCES orders (id));
+             CREATE TABLE remarks (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, order_id bigint, kind int,
+                KEY remarks_order (order_id),
+                CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id) ON DELETE SET NULL)"
+        }
+    };
+    execute(
+        url,
+        &format!(
+            "{tables};
+             INSERT INTO orders (kind) VALUES (1), (2), (3), (4), (5);
+             INSERT INTO remarks (order_id, kind) SELECT id, kind FROM orders;
+             INSERT INTO remarks (order_id, kind) VALUES (NULL, 9)"
+        ),
+    )
+}
+
+fn links(url: &str) -> Result {
+    const LOST: &str =
+        "SELECT count(*) FROM remarks WHERE order_id IS NOT NULL AND ordid_new_order_id IS NULL";
+    create(url)?;
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    // The order is committed after the remark's trigger has looked for it, and before its foreign key is checked.
+    let other = url.to_owned();
+    let slow = thread::spawn(move || {
+        let insert = "INSERT INTO remarks (order_id) SELECT k FROM (VALUES (1000), (NULL)) AS it (k), LATERAL (SELECT \
+                      pg_sleep(CASE WHEN k IS NULL THEN 2 ELSE 0 END)) AS wait";
+        execute(&other, insert).map_err(|error| format!("{error:?}"))
+    });
+    thread::sleep(Duration::from_secs(1));
+    execute(url, "INSERT INTO orders (id) VALUES (1000)")?;
+    let outcome = slow.join().map_err(|_| "the writer panicked")?;
+    expect_value(url, LOST, "0")?;
+    match outcome {
+        Ok(()) => return Err("the remark is accepted without its order's new key".into()),
+        Err(error) => expect(&error, "is not there yet")?,
+    }
+    // A row before the row that it refers to, in one statement.
+    let twisted = "INSERT INTO orders (id, parent_id) VALUES (2000, 2001), (2001, NULL)";
+    match execute(url, twisted) {
+        Ok(()) => return Err("a row before its parent is accepted".into()),
+        Err(error) => expect(&format!("{error:?}"), "is not there yet")?,
+    }
+    // In the other order it is taken.
+    execute(
+        url,
+        "INSERT INTO orders (id, parent_id) VALUES (2001, NULL), (2000, 2001)",
+    )?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM orders WHERE parent_id IS NOT NULL AND ordid_new_parent_id IS NULL",
+        "0",
+    )?;
+    this.apply(&["--resume"])?;
+    // The same after the switch.
+    let twisted = "INSERT INTO orders (id, parent_id) SELECT k, p FROM (VALUES ('018f0000-0000-7000-8000-000000000001'::uuid, \
+                   '018f0000-0000-7000-8000-000000000002'::uuid), ('018f0000-0000-7000-8000-000000000002', NULL)) AS it (k, p)";
+    match execute(url, twisted) {
+        Ok(()) => return Err("a row before its parent is accepted".into()),
+        Err(error) => expect(&format!("{error:?}"), "is not there yet")?,
+    }
+    this.apply(&["--finish"]).map(|_| ())
+}
+
+fn defaults(url: &str) -> Result {
+    create(url)?;
+    // A default that is NULL is none.
+    execute(
+        url,
+        "ALTER TABLE remarks ALTER COLUMN order_id SET DEFAULT NULL",
+    )?;
+    Move::planned(url)?;
+    execute(
+        url,
+        "ALTER TABLE remarks ALTER COLUMN order_id SET DEFAULT 1",
+    )?;
+    Move::unplanned(
+        url,
+        "remarks.order_id has a default (1), which is an old key",
+    )
+}
