@@ -11,7 +11,7 @@ use super::{
     model::Table,
     request::{Draft, Refusals, Request},
     session::Session,
-    subject::{Column, ForeignKey, Moved, creation_time, literal, named},
+    subject::{Column, ForeignKey, Moved, creation_time, literal, named, old_default},
     target::Target,
 };
 use crate::{engine::Engine, failure::Failure, near};
@@ -287,7 +287,7 @@ async fn tables(
     let query = format!(
         "SELECT k.table_schema, k.table_name, k.constraint_name, k.column_name, c.column_type, c.is_nullable, r.delete_rule, \
          r.update_rule, (SELECT count(*) FROM information_schema.key_column_usage o WHERE o.constraint_schema = \
-         k.constraint_schema AND o.constraint_name = k.constraint_name AND o.table_name = k.table_name) \
+         k.constraint_schema AND o.constraint_name = k.constraint_name AND o.table_name = k.table_name), c.column_default \
          FROM information_schema.key_column_usage k \
          JOIN information_schema.referential_constraints r ON r.constraint_schema = k.constraint_schema AND \
          r.constraint_name = k.constraint_name AND r.table_name = k.table_name \
@@ -307,6 +307,10 @@ async fn tables(
                 "the foreign key {constraint} of {title} has several columns, one of which refers to the key"
             ));
             continue;
+        }
+        // MariaDB writes the word.
+        if let Some(default) = row.get(9).cloned().flatten().filter(|it| it != "NULL") {
+            refusals.add(old_default(&title, &text(&row, 3), &default));
         }
         let (on_delete, on_update) = (text(&row, 6), text(&row, 7));
         if on_delete == "SET DEFAULT" || on_update == "SET DEFAULT" {

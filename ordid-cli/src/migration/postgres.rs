@@ -16,7 +16,7 @@ use super::{
     model::Table,
     request::{Draft, Refusals, Request},
     session::Session,
-    subject::{Column, ForeignKey, Moved, creation_time, literal, named},
+    subject::{Column, ForeignKey, Moved, creation_time, literal, named, old_default},
     target::Target,
 };
 use crate::{failure::Failure, near};
@@ -264,9 +264,11 @@ async fn tables(
     let query = format!(
         "SELECT n.nspname, c.relname, f.conname, array_length(f.conkey, 1), a.attname, format_type(a.atttypid, a.atttypmod), \
          a.attnotnull, f.condeferrable, c.relkind = 'p' OR c.relispartition, pg_has_role(c.relowner, 'MEMBER'), \
-         pg_get_constraintdef(f.oid), {number} = ANY (f.confkey), a.attgenerated <> '' \
+         pg_get_constraintdef(f.oid), {number} = ANY (f.confkey), a.attgenerated <> '', \
+         CASE WHEN a.attidentity <> '' THEN 'an identity' ELSE pg_get_expr(d.adbin, d.adrelid) END \
          FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1] \
+         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
          WHERE f.contype = 'f' AND f.confrelid = {oid} AND f.conparentid = 0 ORDER BY 1, 2, 3",
         number = key.number
     );
@@ -295,6 +297,10 @@ async fn tables(
         }
         if is_true(&row, 12) {
             refusals.add(format!("{title}.{} is a generated column", text(&row, 4)));
+        }
+        let default = text(&row, 13);
+        if !is_true(&row, 12) && !default.is_empty() && !default.starts_with("NULL") {
+            refusals.add(old_default(&title, &text(&row, 4), &default));
         }
         if !is_true(&row, 9) {
             refusals.add(format!(
