@@ -195,6 +195,12 @@ impl Arguments {
                 plan.steps.len()
             ))),
             (Phase::Undo | Phase::Back, true, _) | (Phase::Finish, _, true) => Ok(found.clone()),
+            (Phase::Back, _, true) if found.has_changed_nothing(&plan.back) => {
+                Ok(Entry::beginning(Phase::Finish))
+            }
+            (Phase::Finish, true, _) if found.has_changed_nothing(&plan.finish) => {
+                Ok(Entry::beginning(Phase::Back))
+            }
             (Phase::Undo | Phase::Back, ..) => Err(Failure::wrong(format_args!(
                 "a rollback of the move of {table} has begun: go on with --rollback"
             ))),

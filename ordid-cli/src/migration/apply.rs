@@ -80,6 +80,7 @@ impl Run<'_> {
             Phase::Back => &plan.back,
             Phase::Finish => &plan.finish,
         };
+        self.validate_again().await?;
         while let Some(step) = list.get(self.entry.step) {
             let is_switch = self.entry.phase == Phase::Steps && self.entry.step + 1 == list.len();
             if is_switch && self.options.stops_before_switch {

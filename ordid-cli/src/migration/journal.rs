@@ -4,8 +4,9 @@
 //! process that is killed leaves either both or neither.
 
 use super::{
-    model::Plan,
+    model::{Action, Plan, Step},
     session::{Fault, Session},
+    switch::BETWEEN,
 };
 use crate::{engine::Engine, failure::Failure};
 
@@ -76,6 +77,18 @@ impl Entry {
             position: 0,
             ..self.clone()
         }
+    }
+}
+
+impl Entry {
+    /// Whether the steps of its list have only counted so far, so that another list may begin instead.
+    pub(crate) fn has_changed_nothing(&self, list: &[Step]) -> bool {
+        let only_counts = |step: &Step| matches!(step.action, Action::Check { .. });
+        self.position != BETWEEN
+            && list.iter().take(self.step).all(only_counts)
+            && list.get(self.step).is_some_and(|next| {
+                only_counts(next) || matches!(next.action, Action::Switch { .. })
+            })
     }
 }
 

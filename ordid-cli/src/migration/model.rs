@@ -128,6 +128,9 @@ pub(crate) enum Action {
     Switch {
         /// Locks each table.
         lock: Vec<String>,
+        /// Counts that are quickly made, and have to be 0 when all tables are locked.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        checks: Vec<Check>,
         /// What is sent first if an earlier run was cut off while it had them: it corrects what others wrote since.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         repairs: Vec<Statement>,
@@ -249,11 +252,13 @@ impl Action {
             Self::Check { checks } => checks.iter().map(|it| it.sql.as_str()).collect(),
             Self::Switch {
                 lock,
+                checks,
                 statements,
                 unlock,
                 ..
             } => {
                 let mut all = strs(lock);
+                all.extend(checks.iter().map(|it| it.sql.as_str()));
                 all.extend(statements.iter().map(|it| it.sql.as_str()));
                 all.extend(strs(unlock));
                 all

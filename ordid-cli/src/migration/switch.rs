@@ -9,7 +9,7 @@ use super::{
     apply::Run,
     backfill::KeyMaker,
     journal::{Entry, Journal},
-    model::{Action, Statement},
+    model::{Action, Check, Statement},
     session::Fault,
 };
 use crate::failure::Failure;
@@ -17,11 +17,26 @@ use crate::failure::Failure;
 /// The place of a switch that has begun where DDL is no part of a transaction.
 pub(crate) const BETWEEN: i64 = -1;
 
+/// Why an attempt has not switched.
+enum Stop {
+    /// The server refuses a statement, perhaps as others have its locks.
+    Fault(Fault),
+    /// The tables are not as they have to be.
+    Wrong(Failure),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
 impl Run<'_> {
     /// Locks the tables, sends the statements, and lets go.
     pub(crate) async fn switch(&mut self, action: &Action, next: &Entry) -> Result<(), Failure> {
         let Action::Switch {
             lock,
+            checks,
             repairs,
             statements,
             unlock,
@@ -34,20 +49,28 @@ impl Run<'_> {
         let mut attempt = 0;
         loop {
             let mut all: Vec<&Statement> = Vec::new();
+            let mut checks = &checks[..];
             if self.entry.position == BETWEEN {
                 all.extend(repairs);
+                // Some names are exchanged already.
+                checks = &[];
             }
             all.extend(statements);
-            match self.try_switch(lock, &all, unlock, next).await {
-                Ok(()) => return Ok(()),
-                Err(fault) => {
-                    // Tables that MySQL has locked stay so after a ROLLBACK.
-                    if !fault.is_lost {
-                        for statement in unlock {
-                            self.session.execute(statement).await?;
-                        }
-                    }
-                    self.again(fault, &mut attempt).await?;
+            let Err(stop) = self.try_switch(lock, checks, &all, unlock, next).await else {
+                return Ok(());
+            };
+            let is_lost = matches!(&stop, Stop::Fault(fault) if fault.is_lost);
+            // Tables that MySQL has locked stay so after a ROLLBACK.
+            if !is_lost {
+                for statement in unlock {
+                    self.session.execute(statement).await?;
+                }
+            }
+            match stop {
+                Stop::Fault(fault) => self.again(fault, &mut attempt).await?,
+                Stop::Wrong(failure) => {
+                    self.session.rollback().await?;
+                    return Err(failure);
                 }
             }
         }
@@ -56,10 +79,11 @@ impl Run<'_> {
     async fn try_switch(
         &mut self,
         lock: &[String],
+        checks: &[Check],
         statements: &[&Statement],
         unlock: &[String],
         next: &Entry,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Stop> {
         let is_transaction = unlock.is_empty();
         let begun = Instant::now();
         if is_transaction {
@@ -71,6 +95,7 @@ impl Run<'_> {
             self.session.execute(statement).await?;
         }
         let locked = Instant::now();
+        self.validate(checks).await.map_err(Stop::Wrong)?;
         if !is_transaction {
             // From here on it is neither before nor after the switch.
             let mut entry = self.entry.clone();

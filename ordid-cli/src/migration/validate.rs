@@ -1,6 +1,11 @@
-//! Counts of what is wrong, each of which has to be 0 before the switch.
+//! Counts of what is wrong, each of which has to be 0 before the switch, and before the way back.
 
-use super::{apply::Run, model::Check};
+use super::{
+    apply::Run,
+    journal::Phase,
+    model::{Action, Check},
+    switch::BETWEEN,
+};
 use crate::failure::Failure;
 
 impl Run<'_> {
@@ -13,11 +18,35 @@ impl Run<'_> {
         for check in checks {
             let wrong = self.session.number(&check.sql).await?;
             if wrong != 0 {
+                let advice = match self.entry.phase {
+                    Phase::Back => {
+                        "the table keeps its new keys: correct the rows and repeat --rollback, or end the move with --finish"
+                    }
+                    _ => {
+                        "the table still has its old keys: correct the rows and go on with --resume, or go back with --rollback"
+                    }
+                };
                 return Err(Failure::could_not(format_args!(
-                    "the validation has found {wrong} {}; the table still has its old keys: find them by `{}`, and go back \
-                     with --rollback",
+                    "the validation has found {wrong} {}, by `{}`; {advice}",
                     check.what, check.sql
                 )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts again before a switch, if an earlier run has counted: rows may have been written since by whom no trigger sees.
+    pub(crate) async fn validate_again(&mut self) -> Result<(), Failure> {
+        let plan = self.plan;
+        let is_at_switch =
+            self.entry.phase == Phase::Steps && self.entry.step + 1 == plan.steps.len();
+        if !is_at_switch || self.entry.position == BETWEEN || self.options.stops_before_switch {
+            return Ok(());
+        }
+        for step in &plan.steps {
+            if let Action::Check { checks } = &step.action {
+                self.progress.say(&step.name);
+                self.validate(checks).await?;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let all = ["postgres", "mariadb", "mysql"];
-    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 2] = [
+    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 4] = [
         (
             "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
             links,
@@ -19,6 +19,16 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (
             "move::a_referring_column_with_a_default_is_refused",
             defaults,
+            &all,
+        ),
+        (
+            "move::links_are_counted_again_before_a_later_switch_and_on_the_way_back",
+            broken_links,
+            &all,
+        ),
+        (
+            "move::a_link_that_is_lost_while_the_switch_waits_is_found_under_its_lock",
+            lost_links,
             &all,
         ),
     ];
@@ -183,4 +193,80 @@ fn defaults(url: &str) -> Result {
         url,
         "remarks.order_id has a default (1), which is an old key",
     )
+}
+
+fn broken_links(url: &str) -> Result {
+    const NEW: &str = "UPDATE remarks SET ordid_new_order_id = (SELECT ordid_new_id FROM orders WHERE id = {}) WHERE id = 1";
+    const OLD: &str = "UPDATE remarks SET ordid_old_order_id = {} WHERE id = 1";
+    let set = |statement: &str, order: &str| execute(url, &statement.replace("{}", order));
+    create(url)?;
+    let this = Move::planned(url)?;
+    // Someone writes the new column himself, when all rows have been counted.
+    this.apply(&["--no-switch"])?;
+    set(NEW, "2")?;
+    let line = this.refused(&["--resume"], 3)?;
+    expect(&line, "remarks whose new order_id is another row's")?;
+    expect(&line, "still has its old keys")?;
+    set(NEW, "1")?;
+    this.apply(&["--resume"])?;
+
+    // The same on the way back.
+    set(OLD, "2")?;
+    let line = this.refused(&["--rollback"], 3)?;
+    expect(&line, "remarks whose old order_id is another row's")?;
+    expect(&line, "keeps its new keys")?;
+    set(OLD, "1")?;
+    this.apply(&["--rollback"])?;
+
+    // Instead of going back the move can be ended.
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    set(OLD, "2")?;
+    this.refused(&["--rollback"], 3)?;
+    this.apply(&["--finish"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id AND o.kind = r.kind",
+        "5",
+    )
+}
+
+/// Lets somebody lose a link in a transaction that ends when the switch already waits for its lock.
+fn lost_links(url: &str) -> Result {
+    create(url)?;
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    let (off, wait, on) = match is_postgres(url) {
+        true => (
+            "ALTER TABLE remarks DISABLE TRIGGER ordid_sync",
+            "SELECT pg_sleep(3)",
+            "ALTER TABLE remarks ENABLE TRIGGER ordid_sync; UPDATE remarks SET kind = 7 WHERE kind = 77",
+        ),
+        false => (
+            "DROP TRIGGER ordid_insert_remarks",
+            "DO SLEEP(3)",
+            "UPDATE remarks SET kind = 7 WHERE kind = 77",
+        ),
+    };
+    execute(url, off)?;
+    let other = url.to_owned();
+    let slow = thread::spawn(move || {
+        let script =
+            format!("BEGIN; INSERT INTO remarks (order_id, kind) VALUES (1, 77); {wait}; COMMIT");
+        execute(&other, &script).map_err(|error| format!("{error:?}"))
+    });
+    thread::sleep(Duration::from_millis(800));
+    let line = this.refused(&["--resume"], 3)?;
+    slow.join().map_err(|_| "the writer panicked")??;
+    expect(&line, "the validation has found 1 rows of")?;
+    expect(&line, "remarks without a new order_id")?;
+    // Others are not kept waiting, and the trigger of UPDATE gives the row its link.
+    execute(url, on)?;
+    this.apply(&["--resume"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM remarks WHERE order_id IS NULL",
+        "1",
+    )?;
+    this.apply(&["--finish"]).map(|_| ())
 }

@@ -3,7 +3,7 @@
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{
-    BRIEF, ONLINE, Writer, column_exists, foreign_key_exists, index_exists, not, nothing,
+    BRIEF, NONE, ONLINE, Writer, column_exists, foreign_key_exists, index_exists, not, nothing,
     trigger_exists,
 };
 use crate::migration::{
@@ -159,6 +159,7 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.lock(),
+                checks: self.lost_links("new", Column::new_name),
                 repairs: self.repairs(),
                 statements,
                 unlock: vec!["UNLOCK TABLES".to_owned()],
@@ -336,18 +337,29 @@ impl Writer<'_> {
             );
         }
         statements.extend(self.create_triggers(true));
-        let mut steps = vec![Self::step(
+        let check = Self::step(
+            "check",
+            "Counts and joins new and old keys: there is no way back unless every row has its old key, and every reference its row",
+            NONE,
+            self.rows(200_000.0),
+            Action::Check {
+                checks: self.pairs("old", Column::old_name),
+            },
+        );
+        let switch = Self::step(
             "switch_back",
             "Under LOCK TABLES: gives the old columns their names again; triggers fill the new ones",
             "all tables, for some tens of milliseconds, once their running transactions are done",
             0.1,
             Action::Switch {
                 lock: self.lock(),
+                checks: self.lost_links("old", Column::old_name),
                 repairs: self.repairs(),
                 statements,
                 unlock: vec!["UNLOCK TABLES".to_owned()],
             },
-        )];
+        );
+        let mut steps = vec![check, switch];
         steps.extend(self.undo());
         steps
     }
@@ -449,6 +461,7 @@ impl Writer<'_> {
                 0.1,
                 Action::Switch {
                     lock: self.lock(),
+                    checks: Vec::new(),
                     repairs: Vec::new(),
                     statements: locked,
                     unlock: vec!["UNLOCK TABLES".to_owned()],

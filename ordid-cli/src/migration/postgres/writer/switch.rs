@@ -100,6 +100,7 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.locks(),
+                checks: self.lost_links("new", Column::new_name),
                 repairs: Vec::new(),
                 statements: sql.into_iter().map(Statement::new).collect(),
                 unlock: Vec::new(),
@@ -244,12 +245,24 @@ impl Writer<'_> {
         }
         let mut steps = vec![
             Self::step(
+                "check",
+                "Counts and joins new and old keys: there is no way back unless every row has its old key, and every reference \
+                 its row"
+                    .to_owned(),
+                NONE,
+                self.rows(300_000.0),
+                Action::Check {
+                    checks: self.pairs("old", Column::old_name),
+                },
+            ),
+            Self::step(
                 "switch_back",
                 "In one transaction: gives the old columns their names again, and the table its old primary key".to_owned(),
                 "all tables, for some milliseconds and at most twice the lock timeout",
                 0.1,
                 Action::Switch {
                     lock: self.locks(),
+                    checks: self.lost_links("old", Column::old_name),
                     repairs: Vec::new(),
                     statements: sql.into_iter().map(Statement::new).collect(),
                     unlock: Vec::new(),
