@@ -152,7 +152,10 @@ impl Run<'_> {
             }
             Action::References { read, write } => self.references(read, write).await?,
             Action::Wait { list } => self.wait(list).await?,
-            Action::Check { checks } => self.validate(checks).await?,
+            Action::Check { checks, guards } => {
+                self.guard(guards).await?;
+                self.validate(checks).await?;
+            }
         }
         let mut next = next.clone();
         next.key.clone_from(&self.entry.key);

@@ -30,6 +30,8 @@ struct Found {
     columns: Vec<FoundColumn>,
     key: FoundColumn,
     tables: Vec<Moved>,
+    /// What depends on the moved columns, as [`depends`] names it.
+    known: Vec<String>,
     is_superuser: bool,
     has_update_triggers: bool,
 }
@@ -215,12 +217,45 @@ async fn read(
         bytes,
         columns,
         key,
+        known: Vec::new(),
         is_superuser,
         has_update_triggers: false,
     };
     already(session, request, &found, target, refusals).await?;
     dependents::dependents(session, &mut found, refusals, notes).await?;
+    let known = session
+        .rows(&depends(&found.tables, |it| it.name.clone(), &[]))
+        .await?;
+    found.known = known.iter().map(|row| text(row, 0)).collect();
     Ok(found)
+}
+
+/// Returns the query of what depends on columns of the tables and is not known. What ordid has made is left out, and so are
+/// defaults, sequences and NOT NULL, which belong to their column.
+fn depends(tables: &[Moved], name: fn(&Column) -> String, known: &[String]) -> String {
+    let columns: Vec<String> = tables
+        .iter()
+        .map(|table| {
+            let names: Vec<String> = table.columns.iter().map(|it| literal(&name(it))).collect();
+            format!(
+                "(d.refobjid = {}::regclass AND a.attname IN ({}))",
+                literal(&Postgres::quote_table(Some(&table.schema), &table.name)),
+                names.join(", ")
+            )
+        })
+        .collect();
+    let known: String = known
+        .iter()
+        .map(|it| format!(", {}", literal(it)))
+        .collect();
+    format!(
+        "SELECT name FROM (SELECT DISTINCT it.type || ' ' || it.identity AS name, it.type, ltrim(coalesce(it.name, it.identity), \
+         '\"') AS own FROM pg_depend d JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid CROSS JOIN \
+         LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS it WHERE d.refclassid = 'pg_class'::regclass AND ({}) AND \
+         NOT (d.classid = 'pg_constraint'::regclass AND d.objid IN (SELECT oid FROM pg_constraint WHERE contype = 'n'))) AS them \
+         WHERE type NOT IN ('default value', 'sequence') AND own NOT LIKE 'ordid\\_%' AND name NOT IN (''{known}) ORDER BY 1",
+        columns.join(" OR ")
+    )
 }
 
 async fn columns(session: &mut Session, oid: &str) -> Result<Vec<FoundColumn>, Failure> {

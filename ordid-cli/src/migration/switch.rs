@@ -9,13 +9,20 @@ use super::{
     apply::Run,
     backfill::KeyMaker,
     journal::{Entry, Journal},
-    model::{Action, Check, Statement},
+    model::{Action, Check, Guard, Statement},
     session::Fault,
 };
 use crate::failure::Failure;
 
 /// The place of a switch that has begun where DDL is no part of a transaction.
 pub(crate) const BETWEEN: i64 = -1;
+
+/// What has to be right when it switches.
+#[derive(Default)]
+struct Tests<'a> {
+    guards: &'a [Guard],
+    checks: &'a [Check],
+}
 
 /// Why an attempt has not switched.
 enum Stop {
@@ -36,6 +43,7 @@ impl Run<'_> {
     pub(crate) async fn switch(&mut self, action: &Action, next: &Entry) -> Result<(), Failure> {
         let Action::Switch {
             lock,
+            guards,
             checks,
             repairs,
             statements,
@@ -49,14 +57,15 @@ impl Run<'_> {
         let mut attempt = 0;
         loop {
             let mut all: Vec<&Statement> = Vec::new();
-            let mut checks = &checks[..];
+            let mut tests = Tests { guards, checks };
             if self.entry.position == BETWEEN {
                 all.extend(repairs);
                 // Some names are exchanged already.
-                checks = &[];
+                tests = Tests::default();
             }
             all.extend(statements);
-            let Err(stop) = self.try_switch(lock, checks, &all, unlock, next).await else {
+            self.guard(tests.guards).await?;
+            let Err(stop) = self.try_switch(lock, &tests, &all, unlock, next).await else {
                 return Ok(());
             };
             let is_lost = matches!(&stop, Stop::Fault(fault) if fault.is_lost);
@@ -79,7 +88,7 @@ impl Run<'_> {
     async fn try_switch(
         &mut self,
         lock: &[String],
-        checks: &[Check],
+        tests: &Tests<'_>,
         statements: &[&Statement],
         unlock: &[String],
         next: &Entry,
@@ -95,7 +104,11 @@ impl Run<'_> {
             self.session.execute(statement).await?;
         }
         let locked = Instant::now();
-        self.validate(checks).await.map_err(Stop::Wrong)?;
+        self.validate(tests.checks).await.map_err(Stop::Wrong)?;
+        // Elsewhere a query of the catalog opens tables, and takes too long for a lock.
+        if is_transaction {
+            self.guard(tests.guards).await.map_err(Stop::Wrong)?;
+        }
         if !is_transaction {
             // From here on it is neither before nor after the switch.
             let mut entry = self.entry.clone();

@@ -3,7 +3,7 @@
 use super::{
     apply::Run,
     journal::Phase,
-    model::{Action, Check},
+    model::{Action, Check, Guard},
     switch::BETWEEN,
 };
 use crate::failure::Failure;
@@ -35,6 +35,28 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Asks for what must not be there.
+    ///
+    /// # Errors
+    ///
+    /// Something of it is there: nothing is changed.
+    pub(crate) async fn guard(&mut self, guards: &[Guard]) -> Result<(), Failure> {
+        for guard in guards {
+            let rows = self.session.rows(&guard.sql).await?;
+            if rows.is_empty() {
+                continue;
+            }
+            let names: Vec<String> = rows.into_iter().flatten().flatten().collect();
+            return Err(Failure::wrong(format_args!(
+                "{} {}; {}",
+                names.join(", "),
+                guard.what,
+                guard.advice
+            )));
+        }
+        Ok(())
+    }
+
     /// Counts again before a switch, if an earlier run has counted: rows may have been written since by whom no trigger sees.
     pub(crate) async fn validate_again(&mut self) -> Result<(), Failure> {
         let plan = self.plan;
@@ -44,8 +66,9 @@ impl Run<'_> {
             return Ok(());
         }
         for step in &plan.steps {
-            if let Action::Check { checks } = &step.action {
+            if let Action::Check { checks, guards } = &step.action {
                 self.progress.say(&step.name);
+                self.guard(guards).await?;
                 self.validate(checks).await?;
             }
         }

@@ -12,6 +12,7 @@
 //! process dies there, the server lets the tables go in between, with some names exchanged and no triggers. The next
 //! `apply --resume` sees that by the triggers that are missing, and first corrects the rows that were written meanwhile.
 
+mod guards;
 mod switch;
 mod triggers;
 
@@ -419,7 +420,10 @@ impl Writer<'_> {
             "Counts and joins old and new keys: nothing is switched unless every row has its key, and every reference its row",
             NONE,
             self.rows(200_000.0),
-            Action::Check { checks },
+            Action::Check {
+                checks,
+                guards: Vec::new(),
+            },
         )
     }
 

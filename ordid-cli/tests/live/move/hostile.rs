@@ -10,7 +10,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let all = ["postgres", "mariadb", "mysql"];
-    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 4] = [
+    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 5] = [
         (
             "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
             links,
@@ -29,6 +29,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (
             "move::a_link_that_is_lost_while_the_switch_waits_is_found_under_its_lock",
             lost_links,
+            &all,
+        ),
+        (
+            "move::what_comes_to_moved_columns_after_the_plan_is_named_and_never_dropped",
+            unknown,
             &all,
         ),
     ];
@@ -269,4 +274,64 @@ fn lost_links(url: &str) -> Result {
         "1",
     )?;
     this.apply(&["--finish"]).map(|_| ())
+}
+
+fn unknown(url: &str) -> Result {
+    let drop_index = |name: &str| match is_postgres(url) {
+        true => execute(url, &format!("DROP INDEX {name}")),
+        false => execute(url, &format!("DROP INDEX {name} ON remarks")),
+    };
+    create(url)?;
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    // What has nothing to do with the columns is no matter.
+    execute(
+        url,
+        "ALTER TABLE remarks ADD COLUMN extra int; CREATE INDEX remarks_extra ON remarks (kind, extra)",
+    )?;
+    execute(
+        url,
+        "ALTER TABLE remarks ADD CONSTRAINT remarks_kind UNIQUE (order_id, kind)",
+    )?;
+    let line = this.refused(&["--resume"], 2)?;
+    expect(&line, "remarks_kind")?;
+    expect(&line, "would stay with the old column")?;
+    let drop = match is_postgres(url) {
+        true => "ALTER TABLE remarks DROP CONSTRAINT remarks_kind",
+        false => "ALTER TABLE remarks DROP INDEX remarks_kind",
+    };
+    execute(url, drop)?;
+    execute(
+        url,
+        "CREATE TABLE notes (order_id bigint, CONSTRAINT notes_fk FOREIGN KEY (order_id) REFERENCES orders (id))",
+    )?;
+    expect(&this.refused(&["--resume"], 2)?, "notes_fk")?;
+    execute(url, "DROP TABLE notes")?;
+    this.apply(&["--resume"])?;
+
+    // After the switch: on a new column it would go on the way back.
+    execute(url, "CREATE INDEX late ON remarks (order_id, kind)")?;
+    let line = this.refused(&["--rollback"], 2)?;
+    expect(&line, "late")?;
+    expect(&line, "would be dropped with the new column")?;
+    drop_index("late")?;
+    this.apply(&["--rollback"])?;
+
+    // And on an old one at the end.
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    execute(
+        url,
+        "CREATE INDEX late ON remarks (ordid_old_order_id, kind)",
+    )?;
+    let line = this.refused(&["--finish"], 2)?;
+    expect(&line, "late")?;
+    expect(&line, "would be dropped with the old column")?;
+    drop_index("late")?;
+    this.apply(&["--finish"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id AND o.kind = r.kind",
+        "5",
+    )
 }

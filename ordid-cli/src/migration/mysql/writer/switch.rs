@@ -159,6 +159,7 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.lock(),
+                guards: self.guards_before_switch(),
                 checks: self.lost_links("new", Column::new_name),
                 repairs: self.repairs(),
                 statements,
@@ -344,6 +345,7 @@ impl Writer<'_> {
             self.rows(200_000.0),
             Action::Check {
                 checks: self.pairs("old", Column::old_name),
+                guards: Vec::new(),
             },
         );
         let switch = Self::step(
@@ -353,6 +355,7 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.lock(),
+                guards: self.guards_before_back(),
                 checks: self.lost_links("old", Column::old_name),
                 repairs: self.repairs(),
                 statements,
@@ -455,12 +458,23 @@ impl Writer<'_> {
         )));
         vec![
             Self::step(
+                "check",
+                "Looks for what others have made on the old columns, which would be dropped with them",
+                NONE,
+                0.1,
+                Action::Check {
+                    checks: Vec::new(),
+                    guards: self.guards_before_finish(),
+                },
+            ),
+            Self::step(
                 "drop_triggers",
                 "Under LOCK TABLES: drops the old foreign keys and the triggers",
                 "all tables, for some milliseconds",
                 0.1,
                 Action::Switch {
                     lock: self.lock(),
+                    guards: Vec::new(),
                     checks: Vec::new(),
                     repairs: Vec::new(),
                     statements: locked,

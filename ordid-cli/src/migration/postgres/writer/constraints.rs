@@ -170,7 +170,10 @@ impl Writer<'_> {
                 .to_owned(),
             NONE,
             self.rows(300_000.0),
-            Action::Check { checks },
+            Action::Check {
+                checks,
+                guards: Vec::new(),
+            },
         )
     }
 }

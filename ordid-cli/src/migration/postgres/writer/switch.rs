@@ -4,8 +4,8 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
 use super::{BRIEF, NONE, Writer};
 use crate::migration::{
-    model::{Action, Statement, Step},
-    postgres::quote,
+    model::{Action, Guard, Statement, Step},
+    postgres::{depends, quote},
     subject::{Column, Moved, named},
 };
 
@@ -13,6 +13,11 @@ impl Writer<'_> {
     fn locks(&self) -> Vec<String> {
         let lock = |table| format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", self.table(table));
         self.found.tables.iter().map(lock).collect()
+    }
+
+    /// The query of what depends on the columns that have the names, and was not there when the plan was made.
+    fn unknown(&self) -> String {
+        depends(&self.found.tables, |it| it.name.clone(), &self.found.known)
     }
 
     pub(super) fn switch(&self) -> Step {
@@ -100,6 +105,7 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.locks(),
+                guards: vec![Guard::before_switch(self.unknown())],
                 checks: self.lost_links("new", Column::new_name),
                 repairs: Vec::new(),
                 statements: sql.into_iter().map(Statement::new).collect(),
@@ -253,6 +259,7 @@ impl Writer<'_> {
                 self.rows(300_000.0),
                 Action::Check {
                     checks: self.pairs("old", Column::old_name),
+                    guards: Vec::new(),
                 },
             ),
             Self::step(
@@ -262,6 +269,7 @@ impl Writer<'_> {
                 0.1,
                 Action::Switch {
                     lock: self.locks(),
+                    guards: vec![Guard::before_back(self.unknown())],
                     checks: self.lost_links("old", Column::old_name),
                     repairs: Vec::new(),
                     statements: sql.into_iter().map(Statement::new).collect(),
@@ -283,7 +291,23 @@ impl Writer<'_> {
     }
 
     pub(in crate::migration::postgres) fn finish(&self) -> Vec<Step> {
-        let mut steps = self.drop_columns(Column::old_name);
+        let check = Self::step(
+            "check",
+            "Looks for what others have made on the old columns, which would be dropped with them"
+                .to_owned(),
+            NONE,
+            0.1,
+            Action::Check {
+                checks: Vec::new(),
+                guards: vec![Guard::before_finish(depends(
+                    &self.found.tables,
+                    Column::old_name,
+                    &[],
+                ))],
+            },
+        );
+        let mut steps = vec![check];
+        steps.extend(self.drop_columns(Column::old_name));
         let has_default = self.found.key.default.is_some() || self.found.key.is_identity;
         steps.push(self.leftovers(!has_default));
         steps
