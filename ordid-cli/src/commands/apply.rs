@@ -25,7 +25,7 @@ use crate::{
         journal::{Entry, Journal, Phase},
         model::{self, Plan},
         session::Session,
-        switch::BETWEEN,
+        switch::{BETWEEN, has_exchanged},
     },
     output::Output,
     progress::Progress,
@@ -97,7 +97,17 @@ impl Arguments {
         self.claim(&mut session, plan, &interrupt).await?;
         let journal = Journal::of(plan);
         let found = journal.read(&mut session).await?;
-        let entry = self.first(plan, found.as_ref())?;
+        let mut begun = found.clone();
+        if let Some(entry) = begun.as_mut()
+            && self.rollback
+            && entry.position == BETWEEN
+            && entry.phase == Phase::Steps
+            && !has_exchanged(&mut session, plan).await?
+        {
+            // No name is exchanged yet: it is as if the switch had not begun.
+            entry.position = 0;
+        }
+        let entry = self.first(plan, begun.as_ref())?;
         if found.is_none() {
             let tables = migration::describe(&mut session, plan).await?;
             if let Some(difference) = model::difference(&plan.catalog, &tables) {

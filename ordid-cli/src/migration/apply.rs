@@ -12,6 +12,7 @@ use super::{
     journal::{Entry, Journal, Phase},
     model::{Action, Plan, Statement, Step},
     session::{Fault, Session},
+    switch::BETWEEN,
 };
 use crate::{engine::Engine, failure::Failure, interrupt::Interrupt, progress::Progress};
 
@@ -83,7 +84,8 @@ impl Run<'_> {
         self.validate_again().await?;
         while let Some(step) = list.get(self.entry.step) {
             let is_switch = self.entry.phase == Phase::Steps && self.entry.step + 1 == list.len();
-            if is_switch && self.options.stops_before_switch {
+            // A switch that was cut off is completed in any case: others are refused until then.
+            if is_switch && self.options.stops_before_switch && self.entry.position != BETWEEN {
                 self.summary.state = "ready";
                 return Ok(());
             }

@@ -9,8 +9,8 @@ use super::{
     apply::Run,
     backfill::KeyMaker,
     journal::{Entry, Journal},
-    model::{Action, Check, Guard, Statement},
-    session::Fault,
+    model::{Action, Check, Guard, Plan, Statement},
+    session::{Fault, Session},
 };
 use crate::failure::Failure;
 
@@ -36,6 +36,19 @@ impl From<Fault> for Stop {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)
     }
+}
+
+/// Whether a switch that was cut off has exchanged names.
+pub(crate) async fn has_exchanged(session: &mut Session, plan: &Plan) -> Result<bool, Failure> {
+    let Some(Action::Switch { statements, .. }) = plan.steps.last().map(|it| &it.action) else {
+        return Ok(false);
+    };
+    for query in statements.iter().filter_map(|it| it.unless.as_ref()) {
+        if session.exists(query).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl Run<'_> {

@@ -10,7 +10,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let all = ["postgres", "mariadb", "mysql"];
-    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 5] = [
+    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 7] = [
         (
             "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
             links,
@@ -35,6 +35,16 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             "move::what_comes_to_moved_columns_after_the_plan_is_named_and_never_dropped",
             unknown,
             &all,
+        ),
+        (
+            "move::an_index_of_an_expression_is_refused",
+            expressions,
+            &["mysql"],
+        ),
+        (
+            "move::a_switch_that_was_cut_off_before_its_renames_is_rolled_back_or_completed",
+            cut_off,
+            &["mariadb", "mysql"],
         ),
     ];
     for (name, test, names) in tests {
@@ -333,5 +343,74 @@ fn unknown(url: &str) -> Result {
         url,
         "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id AND o.kind = r.kind",
         "5",
+    )
+}
+
+fn expressions(url: &str) -> Result {
+    create(url)?;
+    execute(url, "CREATE INDEX buckets ON remarks ((order_id MOD 16))")?;
+    Move::unplanned(url, "the index buckets of")?;
+    execute(url, "DROP INDEX buckets ON remarks")?;
+    // It comes after the plan.
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    execute(url, "CREATE INDEX buckets ON remarks ((order_id MOD 16))")?;
+    expect(&this.refused(&["--resume"], 2)?, "index buckets of")?;
+    this.apply(&["--rollback"]).map(|_| ())
+}
+
+fn cut_off(url: &str) -> Result {
+    const TRIGGERS: &str =
+        "SELECT count(*) FROM information_schema.triggers WHERE trigger_schema = database()";
+    // As a process leaves it that is killed when it has dropped the triggers.
+    let cut = || {
+        execute(
+            url,
+            "UPDATE ordid_move_orders SET place = -1; DROP TRIGGER ordid_insert_orders; DROP TRIGGER ordid_update_orders;
+             DROP TRIGGER ordid_insert_remarks; DROP TRIGGER ordid_update_remarks",
+        )
+    };
+    let tables = || {
+        let mut all = block(url, "SHOW CREATE TABLE orders")?;
+        all.extend(block(url, "SHOW CREATE TABLE remarks")?);
+        Ok::<_, Failed>(all)
+    };
+    create(url)?;
+    let before = tables()?;
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    // The switch looks for all names before it drops anything.
+    execute(
+        url,
+        "ALTER TABLE remarks RENAME INDEX ordid_new_remarks_order TO other",
+    )?;
+    let line = this.refused(&["--resume"], 2)?;
+    expect(&line, "index ordid_new_remarks_order of")?;
+    expect(&line, "is missing")?;
+    expect_value(url, TRIGGERS, "4")?;
+    execute(
+        url,
+        "ALTER TABLE remarks RENAME INDEX other TO ordid_new_remarks_order",
+    )?;
+
+    cut()?;
+    this.apply(&["--rollback"])?;
+    if tables()? != before {
+        return Err(format!("before: {before:?}, after: {:?}", tables()?).into());
+    }
+    expect_value(url, TRIGGERS, "0")?;
+
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    cut()?;
+    // Without triggers.
+    execute(url, "INSERT INTO remarks (order_id, kind) VALUES (3, 3)")?;
+    let shown = this.apply(&["--resume", "--no-switch"])?;
+    expect(&shown, "orders has its new keys")?;
+    this.apply(&["--finish"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id AND o.kind = r.kind",
+        "6",
     )
 }

@@ -1,26 +1,63 @@
 //! What must not be there before the switch, the way back and the end: indexes, foreign keys and checks of moved columns
 //! that the plan does not know.
 
-use super::Writer;
+use super::{Writer, column_exists, index_exists};
 use crate::migration::{
     model::Guard,
     mysql::of,
-    subject::{Column, literal},
+    subject::{Column, Index, Moved, literal},
 };
 
 impl Writer<'_> {
     pub(super) fn guards_before_switch(&self) -> Vec<Guard> {
-        vec![Guard::before_switch(
-            self.unknown(|it| it.name.clone(), true),
-        )]
+        vec![
+            Guard::before_switch(self.unknown(|it| it.name.clone(), true)),
+            Guard::new(
+                "is missing, and the switch renames it",
+                self.missing(Column::new_name, Self::new_index),
+                "create it again and go on with --resume, or go back with --rollback",
+            ),
+        ]
     }
 
     pub(super) fn guards_before_back(&self) -> Vec<Guard> {
-        vec![Guard::before_back(self.unknown(|it| it.name.clone(), true))]
+        vec![
+            Guard::before_back(self.unknown(|it| it.name.clone(), true)),
+            Guard::new(
+                "is missing, and the way back renames it",
+                self.missing(Column::old_name, Self::old_index),
+                "create it again and repeat --rollback, or end the move with --finish",
+            ),
+        ]
     }
 
     pub(super) fn guards_before_finish(&self) -> Vec<Guard> {
         vec![Guard::before_finish(self.unknown(Column::old_name, false))]
+    }
+
+    /// The query of what a switch renames and does not find: it could not be completed, and triggers would be gone.
+    fn missing(&self, column: fn(&Column) -> String, index: fn(&Index) -> String) -> String {
+        let mut parts = Vec::new();
+        let mut need = |what: &str, name: &str, table: &Moved, exists: String| {
+            parts.push(format!(
+                "SELECT {} AS name FROM dual WHERE NOT EXISTS ({exists})",
+                literal(&format!("{what} {name} of {}", table.title()))
+            ));
+        };
+        for table in &self.found.tables {
+            for name in table
+                .columns
+                .iter()
+                .flat_map(|it| [it.name.clone(), column(it)])
+            {
+                need("column", &name, table, column_exists(table, &name));
+            }
+            let others = table.indexes.iter().filter(|it| !it.is_primary);
+            for name in others.flat_map(|it| [it.name.clone(), index(it)]) {
+                need("index", &name, table, index_exists(table, &name));
+            }
+        }
+        parts.join(" UNION ALL ")
     }
 
     /// The query of what has columns of these names. Indexes and foreign keys of the plan have columns that have the names,

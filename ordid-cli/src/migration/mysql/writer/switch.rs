@@ -188,7 +188,7 @@ impl Writer<'_> {
     }
 
     pub(in crate::migration::mysql) fn undo(&self) -> Vec<Step> {
-        let mut steps = vec![self.drop_foreign_keys()];
+        let mut steps = vec![self.missing_triggers(), self.drop_foreign_keys()];
         let mut primary = Vec::new();
         for table in &self.found.tables {
             let Some(index) = table.indexes.iter().find(|it| it.is_primary) else {
@@ -269,6 +269,33 @@ impl Writer<'_> {
             columns,
         ));
         steps
+    }
+
+    /// A switch that was cut off before it exchanged a name has dropped triggers, and rows that refer to others are refused
+    /// without them.
+    fn missing_triggers(&self) -> Step {
+        let mut statements = Vec::new();
+        for table in &self.found.tables {
+            let needs = [
+                column_exists(self.main(), &self.key().new_name()),
+                column_exists(table, &table.columns[0].new_name()),
+            ];
+            for (name, schema, sql) in self.triggers(table, true) {
+                statements.push(Statement::new(sql).unless(format!(
+                    "SELECT 1 FROM dual WHERE EXISTS ({}) OR NOT EXISTS ({}) OR NOT EXISTS ({})",
+                    trigger_exists(&schema, &name),
+                    needs[0],
+                    needs[1]
+                )));
+            }
+        }
+        Self::online(
+            "triggers",
+            "Creates triggers again that a switch has dropped which was cut off",
+            BRIEF,
+            0.1,
+            statements,
+        )
     }
 
     fn drop_foreign_keys(&self) -> Step {
