@@ -94,6 +94,7 @@ impl Arguments {
             )));
         }
         session.prepare().await?;
+        migration::check_server(&mut session).await?;
         self.claim(&mut session, plan, &interrupt).await?;
         let journal = Journal::of(plan);
         let found = journal.read(&mut session).await?;

@@ -96,6 +96,42 @@ pub(crate) async fn draft(
     })
 }
 
+/// Refuses one of several servers that take writes: LOCK TABLES locks the tables of one server alone.
+pub(crate) async fn check_server(session: &mut Session) -> Result<(), Failure> {
+    let refuse = |what: &str| {
+        Failure::wrong(format_args!(
+            "this server is {what}: LOCK TABLES does not stop the writes of the others, and the switch would lose them; let one \
+             server alone take writes while a table is moved"
+        ))
+    };
+    let variables = session
+        .rows("SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'group_replication_single_primary_mode')")
+        .await?;
+    let is = |name: &str, value: &str| {
+        variables
+            .iter()
+            .any(|row| text(row, 0) == name && text(row, 1) == value)
+    };
+    if is("wsrep_on", "ON") {
+        return Err(refuse("a node of a Galera cluster (wsrep_on = ON)"));
+    }
+    if is("group_replication_single_primary_mode", "OFF") {
+        let members = "SELECT 1 FROM performance_schema.replication_group_members WHERE member_state IN ('ONLINE', 'RECOVERING')";
+        let is_active = match session.exists(members).await {
+            Err(fault) if fault.is_lost => return Err(fault.into()),
+            // Who may not ask is not let through.
+            Err(_) => true,
+            Ok(is_active) => is_active,
+        };
+        if is_active {
+            return Err(refuse(
+                "in a group with several primaries (group_replication_single_primary_mode = OFF)",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the condition of `information_schema` for a table.
 fn of(schema: &str, name: &str) -> String {
     format!(

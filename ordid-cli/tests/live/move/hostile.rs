@@ -1,8 +1,9 @@
 //! Moves of tables whose users do what the plan did not expect.
 
-use std::{thread, time::Duration};
+use std::{net::TcpListener, thread, time::Duration};
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::{Completion, Failed, Trial};
+use ordid_harness::Policy;
 use tempfile::TempDir;
 
 use super::{block, is_postgres};
@@ -10,7 +11,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let all = ["postgres", "mariadb", "mysql"];
-    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 7] = [
+    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 9] = [
         (
             "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
             links,
@@ -46,12 +47,32 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             cut_off,
             &["mariadb", "mysql"],
         ),
+        (
+            "move::a_group_with_several_primaries_is_refused",
+            group,
+            &["mysql"],
+        ),
+        (
+            "move::a_rollback_under_another_search_path_refers_to_the_same_table",
+            search_path,
+            &["postgres"],
+        ),
     ];
     for (name, test, names) in tests {
         for server in names {
             trials.push(servers.trial(server, name, test));
         }
     }
+    let name = "move::a_node_of_galera_is_refused";
+    trials.push(match ordid_harness::policy("galera") {
+        Ok(Policy::StartPrivate) => servers.trial("mariadb", name, galera),
+        other => Trial::ignorable_test(name, move || {
+            Ok(Completion::ignored_with(match other? {
+                Policy::Skip(reason) => reason,
+                _ => "only a private cluster is asked".to_owned(),
+            }))
+        }),
+    });
 }
 
 /// A move of the table `orders`.
@@ -413,4 +434,81 @@ fn cut_off(url: &str) -> Result {
         "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id AND o.kind = r.kind",
         "6",
     )
+}
+
+/// A plan of the single server, and a new one, have to be refused on the other server.
+fn refused_on(server: &str, url: &str, reason: &str) -> Result {
+    create(url)?;
+    let this = Move::planned(url)?;
+    expect(&refused(&["apply", &this.file, server], 2)?, reason)?;
+    Move::unplanned(server, reason)
+}
+
+fn galera(url: &str) -> Result {
+    let nodes = ordid_harness::galera().map_err(|error| error.to_string())?;
+    refused_on(&nodes[0].url(), url, "a node of a Galera cluster")
+}
+
+fn group(url: &str) -> Result {
+    let options = [
+        "--server-id=1",
+        "--gtid-mode=ON",
+        "--enforce-gtid-consistency=ON",
+        "--log-bin=changes",
+    ];
+    let server = ordid_harness::mysql_with(&options).map_err(|error| error.to_string())?;
+    let name = "6f1d2c1e-7a1b-4c8e-9d55-0d7f3f0a9c11";
+    let free = TcpListener::bind("127.0.0.1:0")?;
+    let local = free.local_addr()?.port();
+    drop(free);
+    execute(
+        &server.url(),
+        &format!(
+            "INSTALL PLUGIN group_replication SONAME 'group_replication.so';
+             SET GLOBAL group_replication_group_name = '{name}';
+             SET GLOBAL group_replication_local_address = '127.0.0.1:{local}';
+             SET GLOBAL group_replication_single_primary_mode = OFF;
+             SET GLOBAL group_replication_bootstrap_group = ON"
+        ),
+    )?;
+    // It is no member yet.
+    execute(&server.url(), "CREATE DATABASE shop")?;
+    let shop = server.url().replace("/mysql", "/shop");
+    create(&shop)?;
+    Move::planned(&shop)?;
+    execute(&server.url(), "START GROUP_REPLICATION")?;
+    refused_on(&server.url(), url, "in a group with several primaries")
+}
+
+fn search_path(url: &str) -> Result {
+    let database = &block(url, "SELECT current_database()")?[0][0];
+    let path = |schemas: &str| {
+        execute(
+            url,
+            &format!("ALTER DATABASE {database} SET search_path = {schemas}"),
+        )
+    };
+    execute(url, "CREATE SCHEMA app; CREATE SCHEMA other")?;
+    path("app")?;
+    create(url)?;
+    // The same rows, so that a foreign key to them would be valid.
+    execute(
+        url,
+        "CREATE TABLE other.orders AS TABLE app.orders; ALTER TABLE other.orders ADD PRIMARY KEY (id)",
+    )?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    path("other, app")?;
+    this.apply(&["--rollback"])?;
+    expect_value(
+        url,
+        "SELECT string_agg(DISTINCT confrelid::regclass::text, ',') FROM pg_constraint WHERE contype = 'f'",
+        "app.orders",
+    )?;
+    // A plan of one path is known under another.
+    path("app")?;
+    let this = Move::planned(url)?;
+    path("other")?;
+    this.apply(&[])?;
+    this.apply(&["--finish"]).map(|_| ())
 }
