@@ -45,6 +45,9 @@ struct FoundColumn {
     is_identity: bool,
 }
 
+/// Makes the server write schemas into its texts.
+const WITHOUT_PATH: &str = "SET search_path = pg_catalog";
+
 fn text(row: &[Option<String>], at: usize) -> String {
     row.get(at).cloned().flatten().unwrap_or_default()
 }
@@ -149,6 +152,9 @@ async fn read(
             names.iter().map(String::as_str),
         )));
     };
+    // The table's name is resolved. Without a path the server writes the schema of everything into its texts, so they mean
+    // the same to whoever applies the plan.
+    session.execute(WITHOUT_PATH).await?;
     let (oid, schema, name) = (text(row, 0), text(row, 1), text(row, 2));
     let title = format!("{schema}.{name}");
     match text(row, 3).as_str() {
@@ -461,6 +467,8 @@ async fn created(
 
 /// Describes the tables, to see later whether they have changed.
 pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<Table>, Failure> {
+    // The texts are those of the plan. Afterwards the users' triggers have their path again.
+    session.execute(WITHOUT_PATH).await?;
     let quoted: Vec<String> = table.split('.').map(quote).collect();
     let query = format!(
         "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass({name}) \
@@ -479,7 +487,9 @@ pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<T
             indexes: Vec::new(),
         })
         .collect();
-    catalog(session, &tables).await
+    let found = catalog(session, &tables).await?;
+    session.execute("RESET search_path").await?;
+    Ok(found)
 }
 
 async fn catalog(session: &mut Session, tables: &[Moved]) -> Result<Vec<Table>, Failure> {
