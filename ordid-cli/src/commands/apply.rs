@@ -117,6 +117,8 @@ impl Arguments {
                 )));
             }
             journal.create(&mut session, &entry).await?;
+            // Another plan may have been faster.
+            journal.read(&mut session).await?;
         } else if found.as_ref() != Some(&entry) {
             journal.enter(&mut session, &entry).await?;
         }
@@ -153,9 +155,11 @@ impl Arguments {
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
         for attempt in 0..6000 {
-            if session.claim(&format!("ordid {}", plan.id)).await? {
+            if session.claim(&format!("ordid {}", plan.journal)).await? {
                 return Ok(());
             }
+            // Another plan of the table is not waited for.
+            Journal::of(plan).read(session).await?;
             if interrupt.is_set() {
                 return Err(Failure::could_not("interrupted; nothing was changed"));
             }

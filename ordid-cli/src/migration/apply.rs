@@ -82,6 +82,13 @@ impl Run<'_> {
             Phase::Finish => &plan.finish,
         };
         self.validate_again().await?;
+        let is_switch =
+            |step: &Step| matches!(step.action, Action::Switch { .. } | Action::Rebuild { .. });
+        if !plan.steps.last().is_some_and(is_switch) {
+            return Err(Failure::wrong(
+                "the plan is damaged: its last step is no switch; make a new plan",
+            ));
+        }
         while let Some(step) = list.get(self.entry.step) {
             let is_switch = self.entry.phase == Phase::Steps && self.entry.step + 1 == list.len();
             // A switch that was cut off is completed in any case: others are refused until then.
@@ -172,8 +179,9 @@ impl Run<'_> {
         for statement in statements {
             self.session.execute(statement).await?;
         }
-        let write = Journal::of(self.plan).write(next);
-        self.session.execute(&write).await?;
+        Journal::of(self.plan)
+            .enter(&mut self.session, next)
+            .await?;
         self.session.execute("COMMIT").await.map(|_| ())
     }
 

@@ -178,20 +178,35 @@ impl<'p> Journal<'p> {
     }
 
     /// Returns the statement that makes an entry.
-    pub(crate) fn write(&self, entry: &Entry) -> String {
+    fn write(&self, entry: &Entry) -> String {
         format!(
-            "UPDATE {} SET phase = '{}', step = {}, place = {}, last_key = '{}'",
+            "UPDATE {} SET phase = '{}', step = {}, place = {}, last_key = '{}' WHERE plan = '{}'",
             self.plan.journal,
             entry.phase.name(),
             entry.step,
             entry.position,
-            entry.key
+            entry.key,
+            self.plan.id
         )
     }
 
     /// Makes an entry.
+    ///
+    /// # Errors
+    ///
+    /// The database refuses, or the journal is not this plan's.
     pub(crate) async fn enter(&self, session: &mut Session, entry: &Entry) -> Result<(), Fault> {
-        session.execute(&self.write(entry)).await.map(|_| ())
+        match session.execute(&self.write(entry)).await? {
+            1 => Ok(()),
+            rows => Err(Fault {
+                message: format!(
+                    "the journal {} has {rows} entries of the plan {} and not one: another plan moves the table",
+                    self.plan.journal, self.plan.id
+                ),
+                is_contention: false,
+                is_lost: false,
+            }),
+        }
     }
 
     /// Removes it.

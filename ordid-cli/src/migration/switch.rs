@@ -139,8 +139,9 @@ impl Run<'_> {
             }
             self.session.execute(&statement.sql).await?;
         }
-        let write = Journal::of(self.plan).write(next);
-        self.session.execute(&write).await?;
+        Journal::of(self.plan)
+            .enter(&mut self.session, next)
+            .await?;
         if is_transaction {
             self.session.execute("COMMIT").await?;
         }

@@ -1,6 +1,11 @@
 //! Moves of tables whose users do what the plan did not expect.
 
-use std::{net::TcpListener, thread, time::Duration};
+use std::{
+    net::TcpListener,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
 use libtest_mimic::{Completion, Failed, Trial};
 use ordid_harness::Policy;
@@ -11,7 +16,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let all = ["postgres", "mariadb", "mysql"];
-    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 9] = [
+    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 10] = [
         (
             "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
             links,
@@ -46,6 +51,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             "move::a_switch_that_was_cut_off_before_its_renames_is_rolled_back_or_completed",
             cut_off,
             &["mariadb", "mysql"],
+        ),
+        (
+            "move::a_second_plan_is_refused_and_the_first_one_stops_if_its_journal_is_replaced",
+            two_plans,
+            &all,
         ),
         (
             "move::a_group_with_several_primaries_is_refused",
@@ -511,4 +521,46 @@ fn search_path(url: &str) -> Result {
     path("other")?;
     this.apply(&[])?;
     this.apply(&["--finish"]).map(|_| ())
+}
+
+fn two_plans(url: &str) -> Result {
+    create(url)?;
+    let (first, second) = (Move::planned(url)?, Move::planned(url)?);
+    let mut running = Command::new(env!("CARGO_BIN_EXE_ordid"))
+        .args([
+            "apply",
+            &first.file,
+            url,
+            "--no-switch",
+            "--chunk=1",
+            "--pause=600",
+        ])
+        .env_remove("DATABASE_URL")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    thread::sleep(Duration::from_millis(1500));
+    let began = Instant::now();
+    let line = second.refused(&[], 2);
+    let waited = began.elapsed();
+    // Someone replaces the entry: the first plan does not go on over it.
+    let is_running = running.try_wait()?.is_none();
+    let replaced = execute(url, "UPDATE ordid_move_orders SET plan = 'another'");
+    let ended = running.wait()?;
+    replaced?;
+    if !is_running {
+        return Err("the first plan has ended too early".into());
+    }
+    expect(&line?, "is being moved by another plan")?;
+    if waited > Duration::from_secs(20) {
+        return Err("the second plan has waited for the first one".into());
+    }
+    if ended.code() != Some(3) {
+        return Err(format!("the first plan goes on over another journal: {ended}").into());
+    }
+    expect(
+        &first.refused(&["--resume"], 2)?,
+        "is being moved by another plan, another",
+    )
 }
