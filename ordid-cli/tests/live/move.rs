@@ -323,7 +323,7 @@ fn finished(url: &str) -> Result {
     let left = match is_postgres(url) {
         true => {
             "SELECT attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid WHERE relkind = 'r' AND attname LIKE 'ordid%' AND NOT attisdropped UNION ALL SELECT relname FROM pg_class WHERE \
-                 relname LIKE 'ordid%' UNION ALL SELECT tgname FROM pg_trigger WHERE tgname LIKE 'ordid%' UNION ALL SELECT conname FROM \
+                 relname LIKE 'ordid%' UNION ALL SELECT tgname FROM pg_trigger WHERE tgname LIKE '%ordid%' UNION ALL SELECT conname FROM \
                  pg_constraint WHERE conname LIKE 'ordid%'"
         }
         false => {

@@ -219,6 +219,7 @@ impl Writer<'_> {
         )
     }
 
+    /// Triggers run in the order of their names: this one has to see what the users' triggers have made of a row.
     fn triggers(&self) -> Step {
         let key_function = format!(
             "CREATE OR REPLACE FUNCTION {}(moment timestamptz DEFAULT clock_timestamp()) RETURNS {} LANGUAGE sql VOLATILE AS \
@@ -235,12 +236,12 @@ impl Writer<'_> {
             statements.push(Statement::new(self.sync_function(table, true)));
             statements.push(
                 Statement::new(format!(
-                    "CREATE TRIGGER ordid_sync BEFORE INSERT OR UPDATE ON {} FOR EACH ROW EXECUTE FUNCTION {}()",
+                    "CREATE TRIGGER zzzz_ordid_sync BEFORE INSERT OR UPDATE ON {} FOR EACH ROW EXECUTE FUNCTION {}()",
                     self.table(table),
                     self.function(table)
                 ))
                 .unless(format!(
-                    "SELECT 1 FROM pg_trigger WHERE tgrelid = {}::regclass AND tgname = 'ordid_sync'",
+                    "SELECT 1 FROM pg_trigger WHERE tgrelid = {}::regclass AND tgname = 'zzzz_ordid_sync'",
                     literal(&self.table(table))
                 )),
             );

@@ -16,7 +16,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let all = ["postgres", "mariadb", "mysql"];
-    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 10] = [
+    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 12] = [
         (
             "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
             links,
@@ -56,6 +56,16 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             "move::a_second_plan_is_refused_and_the_first_one_stops_if_its_journal_is_replaced",
             two_plans,
             &all,
+        ),
+        (
+            "move::a_trigger_that_changes_a_link_runs_before_that_of_the_move",
+            triggers,
+            &["postgres"],
+        ),
+        (
+            "move::a_table_of_a_subscription_is_refused",
+            subscribed,
+            &["postgres"],
         ),
         (
             "move::a_group_with_several_primaries_is_refused",
@@ -284,9 +294,9 @@ fn lost_links(url: &str) -> Result {
     this.apply(&["--no-switch"])?;
     let (off, wait, on) = match is_postgres(url) {
         true => (
-            "ALTER TABLE remarks DISABLE TRIGGER ordid_sync",
+            "ALTER TABLE remarks DISABLE TRIGGER zzzz_ordid_sync",
             "SELECT pg_sleep(3)",
-            "ALTER TABLE remarks ENABLE TRIGGER ordid_sync; UPDATE remarks SET kind = 7 WHERE kind = 77",
+            "ALTER TABLE remarks ENABLE TRIGGER zzzz_ordid_sync; UPDATE remarks SET kind = 7 WHERE kind = 77",
         ),
         false => (
             "DROP TRIGGER ordid_insert_remarks",
@@ -563,4 +573,42 @@ fn two_plans(url: &str) -> Result {
         &first.refused(&["--resume"], 2)?,
         "is being moved by another plan, another",
     )
+}
+
+fn triggers(url: &str) -> Result {
+    create(url)?;
+    execute(
+        url,
+        "CREATE FUNCTION redirect() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.order_id := (SELECT id FROM orders WHERE kind = 2); \
+         RETURN NEW; END $$;
+         CREATE TRIGGER redirect BEFORE INSERT ON remarks FOR EACH ROW EXECUTE FUNCTION redirect()",
+    )?;
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    let insert = "INSERT INTO remarks (order_id, kind) SELECT id, 2 FROM orders WHERE kind = 1";
+    execute(url, insert)?;
+    this.apply(&["--resume"])?;
+    execute(url, insert)?;
+    this.apply(&["--rollback"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id AND o.kind = r.kind",
+        "7",
+    )
+}
+
+fn subscribed(url: &str) -> Result {
+    create(url)?;
+    // As a subscription has it that is copied.
+    let name = &block(url, "SELECT current_database()")?[0][0];
+    execute(
+        url,
+        &format!(
+            "CREATE SUBSCRIPTION {name} CONNECTION 'dbname=none' PUBLICATION none WITH (connect = false, slot_name = NONE);
+             INSERT INTO pg_subscription_rel SELECT oid, 'remarks'::regclass, 'r' FROM pg_subscription WHERE subname = '{name}'"
+        ),
+    )?;
+    let refused = Move::unplanned(url, "remarks gets rows from a subscription");
+    execute(url, &format!("DROP SUBSCRIPTION {name}"))?;
+    refused
 }

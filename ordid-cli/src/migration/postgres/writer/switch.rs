@@ -30,7 +30,7 @@ impl Writer<'_> {
         }
         for table in &self.found.tables {
             let name = self.table(table);
-            sql.push(format!("DROP TRIGGER ordid_sync ON {name}"));
+            sql.push(format!("DROP TRIGGER zzzz_ordid_sync ON {name}"));
             for index in table.indexes.iter().filter(|it| it.is_primary) {
                 sql.push(drop_constraint(&name, &index.name));
             }
@@ -84,7 +84,7 @@ impl Writer<'_> {
             }
             sql.push(self.sync_function(table, false));
             sql.push(format!(
-                "CREATE TRIGGER ordid_sync BEFORE INSERT OR UPDATE ON {name} FOR EACH ROW EXECUTE FUNCTION {}()",
+                "CREATE TRIGGER zzzz_ordid_sync BEFORE INSERT OR UPDATE ON {name} FOR EACH ROW EXECUTE FUNCTION {}()",
                 self.function(table)
             ));
         }
@@ -139,7 +139,10 @@ impl Writer<'_> {
                 0.1,
                 Action::Transaction {
                     statements: vec![
-                        format!("DROP TRIGGER IF EXISTS ordid_sync ON {}", self.table(table)),
+                        format!(
+                            "DROP TRIGGER IF EXISTS zzzz_ordid_sync ON {}",
+                            self.table(table)
+                        ),
                         format!("DROP FUNCTION IF EXISTS {}()", self.function(table)),
                         format!("ALTER TABLE {} {}", self.table(table), columns.join(", ")),
                     ],
@@ -200,7 +203,7 @@ impl Writer<'_> {
         }
         for table in &self.found.tables {
             let name = self.table(table);
-            sql.push(format!("DROP TRIGGER ordid_sync ON {name}"));
+            sql.push(format!("DROP TRIGGER zzzz_ordid_sync ON {name}"));
             for index in &table.indexes {
                 if index.is_primary {
                     sql.push(drop_constraint(&name, &index.name));
