@@ -74,6 +74,21 @@ pub(crate) async fn draft(
         "this server does not tell how far its replicas are behind: watch them, and slow apply down by --chunk and --pause"
             .to_owned(),
     );
+    let mode = session
+        .value("SELECT @@GLOBAL.sql_mode")
+        .await?
+        .unwrap_or_default();
+    if !mode.contains("STRICT_TRANS_TABLES") && !mode.contains("STRICT_ALL_TABLES") {
+        refusals.add(format!(
+            "the server's sql_mode ({mode}) is not strict: a program that writes an old key into a new column would store \
+             another value without an error; set STRICT_TRANS_TABLES"
+        ));
+    }
+    notes.push(
+        "change every program at the switch that compares keys with numbers: the server turns binary keys into numbers then, and \
+         `WHERE id = 0` finds every row of uuid_v7, also for UPDATE and DELETE"
+            .to_owned(),
+    );
     let writer = writer::Writer {
         found: &found,
         target,

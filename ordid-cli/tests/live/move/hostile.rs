@@ -16,7 +16,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let all = ["postgres", "mariadb", "mysql"];
-    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 12] = [
+    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 14] = [
         (
             "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
             links,
@@ -65,6 +65,16 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (
             "move::a_table_of_a_subscription_is_refused",
             subscribed,
+            &["postgres"],
+        ),
+        (
+            "move::a_server_that_is_not_strict_is_refused_and_the_journal_is_always_of_innodb",
+            modes,
+            &["mysql"],
+        ),
+        (
+            "move::everyone_may_call_the_function_that_makes_keys",
+            granted,
             &["postgres"],
         ),
         (
@@ -611,4 +621,46 @@ fn subscribed(url: &str) -> Result {
     let refused = Move::unplanned(url, "remarks gets rows from a subscription");
     execute(url, &format!("DROP SUBSCRIPTION {name}"))?;
     refused
+}
+
+fn modes(_: &str) -> Result {
+    let server = ordid_harness::mysql_with(&["--sql-mode="]).map_err(|error| error.to_string())?;
+    execute(&server.url(), "CREATE DATABASE shop")?;
+    let shop = server.url().replace("/mysql", "/shop");
+    create(&shop)?;
+    Move::unplanned(&shop, "is not strict")?;
+    execute(
+        &shop,
+        "SET GLOBAL sql_mode = 'STRICT_TRANS_TABLES'; SET GLOBAL default_storage_engine = MyISAM",
+    )?;
+    let this = Move::new(&shop)?;
+    let shown = printed(&this.plan(), 0)?;
+    expect(
+        &shown,
+        "change every program at the switch that compares keys with numbers",
+    )?;
+    this.apply(&["--no-switch"])?;
+    expect_value(
+        &shop,
+        "SELECT engine FROM information_schema.tables WHERE table_name = 'ordid_move_orders'",
+        "InnoDB",
+    )?;
+    // The note is right.
+    this.apply(&["--resume"])?;
+    expect_value(&shop, "SELECT count(*) FROM orders WHERE id = 0", "5")
+}
+
+fn granted(url: &str) -> Result {
+    create(url)?;
+    execute(
+        url,
+        "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC",
+    )?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    expect_value(
+        url,
+        "SELECT has_function_privilege('public', 'ordid_key_of_orders(timestamptz)', 'EXECUTE')",
+        "t",
+    )
 }
