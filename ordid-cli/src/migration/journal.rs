@@ -155,8 +155,13 @@ impl<'p> Journal<'p> {
         };
         let create = format!(
             "CREATE TABLE IF NOT EXISTS {} (plan {text} NOT NULL PRIMARY KEY, phase {text} NOT NULL, step int NOT NULL, \
-             place {big} NOT NULL, last_key {text} NOT NULL)",
-            self.plan.journal
+             place {big} NOT NULL, last_key {text} NOT NULL){}",
+            self.plan.journal,
+            match self.plan.engine {
+                // It is in the transactions of the rows, whatever the default is.
+                Engine::Mysql | Engine::Mariadb => " ENGINE=InnoDB",
+                _ => "",
+            }
         );
         session.execute(&create).await?;
         let insert = format!(

@@ -229,7 +229,12 @@ impl Writer<'_> {
             self.type_name(),
             self.target.postgres()
         );
-        let mut statements = vec![Statement::new(key_function)];
+        // Whoever inserts rows calls it, as it becomes the default.
+        let grant = format!(
+            "GRANT EXECUTE ON FUNCTION {}(timestamptz) TO PUBLIC",
+            self.key_function()
+        );
+        let mut statements = vec![Statement::new(key_function), Statement::new(grant)];
         // The table itself comes last: a row of it that has its key from the trigger is not in the work list, so whatever
         // refers to that row needs its trigger by then.
         for table in self.found.tables.iter().rev() {
