@@ -14,9 +14,13 @@ use tempfile::TempDir;
 use super::{block, is_postgres};
 use crate::place::{Result, Servers, execute, printed, refused};
 
+const ALL: &[&str] = &["postgres", "mariadb", "mysql"];
+
+/// A test's name, the test, and its servers.
+type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
+
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let all = ["postgres", "mariadb", "mysql"];
-    let tests: [(&str, fn(&str) -> Result, &[&'static str]); 14] = [
+    let tests: [Test; 14] = [
         (
             "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
             links,
@@ -25,22 +29,22 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (
             "move::a_referring_column_with_a_default_is_refused",
             defaults,
-            &all,
+            ALL,
         ),
         (
             "move::links_are_counted_again_before_a_later_switch_and_on_the_way_back",
             broken_links,
-            &all,
+            ALL,
         ),
         (
             "move::a_link_that_is_lost_while_the_switch_waits_is_found_under_its_lock",
             lost_links,
-            &all,
+            ALL,
         ),
         (
             "move::what_comes_to_moved_columns_after_the_plan_is_named_and_never_dropped",
             unknown,
-            &all,
+            ALL,
         ),
         (
             "move::an_index_of_an_expression_is_refused",
@@ -55,7 +59,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (
             "move::a_second_plan_is_refused_and_the_first_one_stops_if_its_journal_is_replaced",
             two_plans,
-            &all,
+            ALL,
         ),
         (
             "move::a_trigger_that_changes_a_link_runs_before_that_of_the_move",
