@@ -594,7 +594,10 @@ fn refusals(url: &str) -> Result {
              CREATE PUBLICATION ordid_test_publication FOR TABLE published",
         )?;
         let line = plan("customers", "uuid_v7")?;
-        expect(line.clone(), "view public.names depends on public.customers.id")?;
+        expect(
+            line.clone(),
+            "view public.names depends on public.customers.id",
+        )?;
         expect(line, "is deferrable")?;
         expect(
             plan("parts", "uuid_v7")?,
