@@ -35,6 +35,7 @@ use crate::{engine::Engine, failure::Failure};
 pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result<Plan, Failure> {
     let engine = session.engine();
     let target = Target::parse(engine, request.to)?;
+    check_server(session).await?;
     let draft = match engine {
         Engine::Postgres => postgres::draft(session, request, &target).await?,
         Engine::Mysql | Engine::Mariadb => mysql::draft(session, request, &target).await?,
@@ -66,6 +67,18 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
         finish: draft.finish,
         catalog: draft.catalog,
     })
+}
+
+/// Refuses a server on which a move would lose rows.
+///
+/// # Errors
+///
+/// It is one of several that take writes.
+pub(crate) async fn check_server(session: &mut Session) -> Result<(), Failure> {
+    match session.engine() {
+        Engine::Mysql | Engine::Mariadb => mysql::check_server(session).await,
+        _ => Ok(()),
+    }
 }
 
 /// Describes the table of a plan, and those that refer to it, as they are now.

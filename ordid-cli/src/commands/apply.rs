@@ -26,7 +26,7 @@ use crate::{
         journal::{Entry, Journal, Phase},
         model::{self, Plan},
         session::Session,
-        switch::BETWEEN,
+        switch::{BETWEEN, has_exchanged},
     },
     output::{Output, shell_word},
     progress::Progress,
@@ -95,10 +95,21 @@ impl Arguments {
             )));
         }
         session.prepare().await?;
+        migration::check_server(&mut session).await?;
         self.claim(&mut session, plan, &interrupt).await?;
         let journal = Journal::of(plan);
         let found = journal.read(&mut session).await?;
-        let entry = self.first(plan, found.as_ref())?;
+        let mut begun = found.clone();
+        if let Some(entry) = begun.as_mut()
+            && self.rollback
+            && entry.position == BETWEEN
+            && entry.phase == Phase::Steps
+            && !has_exchanged(&mut session, plan).await?
+        {
+            // No name is exchanged yet: it is as if the switch had not begun.
+            entry.position = 0;
+        }
+        let entry = self.first(plan, begun.as_ref())?;
         // SQLite's journal is written by the transaction of the first step.
         let in_transaction = plan.engine == Engine::Sqlite;
         if found.is_none() {
@@ -110,6 +121,8 @@ impl Arguments {
             }
             if !in_transaction {
                 journal.create(&mut session, &entry).await?;
+                // Another plan may have been faster.
+                journal.read(&mut session).await?;
             }
         } else if found.as_ref() != Some(&entry) && !in_transaction {
             journal.enter(&mut session, &entry).await?;
@@ -147,9 +160,11 @@ impl Arguments {
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
         for attempt in 0..6000 {
-            if session.claim(&format!("ordid {}", plan.id)).await? {
+            if session.claim(&format!("ordid {}", plan.journal)).await? {
                 return Ok(());
             }
+            // Another plan of the table is not waited for.
+            Journal::of(plan).read(session).await?;
             if interrupt.is_set() {
                 return Err(Failure::could_not("interrupted; nothing was changed"));
             }
@@ -200,6 +215,12 @@ impl Arguments {
                 plan.steps.len()
             ))),
             (Phase::Undo | Phase::Back, true, _) | (Phase::Finish, _, true) => Ok(found.clone()),
+            (Phase::Back, _, true) if found.has_changed_nothing(&plan.back) => {
+                Ok(Entry::beginning(Phase::Finish))
+            }
+            (Phase::Finish, true, _) if found.has_changed_nothing(&plan.finish) => {
+                Ok(Entry::beginning(Phase::Back))
+            }
             (Phase::Undo | Phase::Back, ..) => Err(Failure::wrong(format_args!(
                 "a rollback of the move of {table} has begun: go on with --rollback"
             ))),

@@ -12,6 +12,7 @@ use super::{
     journal::{Entry, Journal, Phase},
     model::{Action, Plan, Statement, Step},
     session::{Fault, Session},
+    switch::BETWEEN,
 };
 use crate::{engine::Engine, failure::Failure, interrupt::Interrupt, progress::Progress};
 
@@ -83,9 +84,18 @@ impl Run<'_> {
             Phase::Back => &plan.back,
             Phase::Finish => &plan.finish,
         };
+        self.validate_again().await?;
+        let is_switch =
+            |step: &Step| matches!(step.action, Action::Switch { .. } | Action::Rebuild { .. });
+        if !plan.steps.last().is_some_and(is_switch) {
+            return Err(Failure::wrong(
+                "the plan is damaged: its last step is no switch; make a new plan",
+            ));
+        }
         while let Some(step) = list.get(self.entry.step) {
             let is_switch = self.entry.phase == Phase::Steps && self.entry.step + 1 == list.len();
-            if is_switch && self.options.stops_before_switch {
+            // A switch that was cut off is completed in any case: others are refused until then.
+            if is_switch && self.options.stops_before_switch && self.entry.position != BETWEEN {
                 self.summary.state = "ready";
                 return Ok(());
             }
@@ -157,7 +167,10 @@ impl Run<'_> {
             }
             Action::References { read, write } => self.references(read, write).await?,
             Action::Wait { list } => self.wait(list).await?,
-            Action::Check { checks } => self.validate(checks).await?,
+            Action::Check { checks, guards } => {
+                self.guard(guards).await?;
+                self.validate(checks).await?;
+            }
         }
         let mut next = next.clone();
         next.key.clone_from(&self.entry.key);
@@ -172,8 +185,9 @@ impl Run<'_> {
         for statement in statements {
             self.session.execute(statement).await?;
         }
-        let write = Journal::of(self.plan).write(next);
-        self.session.execute(&write).await?;
+        Journal::of(self.plan)
+            .enter(&mut self.session, next)
+            .await?;
         self.session.execute("COMMIT").await.map(|_| ())
     }
 

@@ -267,8 +267,9 @@ impl Run<'_> {
         for statement in statements {
             self.session.execute(statement).await?;
         }
-        let write = super::journal::Journal::of(self.plan).write(entry);
-        self.session.execute(&write).await?;
+        super::journal::Journal::of(self.plan)
+            .enter(&mut self.session, entry)
+            .await?;
         self.session.execute("COMMIT").await.map(|_| ())
     }
 

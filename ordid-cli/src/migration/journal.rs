@@ -4,8 +4,9 @@
 //! process that is killed leaves either both or neither.
 
 use super::{
-    model::Plan,
+    model::{Action, Plan, Step},
     session::{Fault, Session},
+    switch::BETWEEN,
 };
 use crate::{engine::Engine, failure::Failure};
 
@@ -79,6 +80,18 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// Whether the steps of its list have only counted so far, so that another list may begin instead.
+    pub(crate) fn has_changed_nothing(&self, list: &[Step]) -> bool {
+        let only_counts = |step: &Step| matches!(step.action, Action::Check { .. });
+        self.position != BETWEEN
+            && list.iter().take(self.step).all(only_counts)
+            && list.get(self.step).is_some_and(|next| {
+                only_counts(next) || matches!(next.action, Action::Switch { .. })
+            })
+    }
+}
+
 /// The journal of a plan.
 pub(crate) struct Journal<'p> {
     plan: &'p Plan,
@@ -142,8 +155,13 @@ impl<'p> Journal<'p> {
         };
         let create = format!(
             "CREATE TABLE IF NOT EXISTS {} (plan {text} NOT NULL PRIMARY KEY, phase {text} NOT NULL, step int NOT NULL, \
-             place {big} NOT NULL, last_key {text} NOT NULL)",
-            self.plan.journal
+             place {big} NOT NULL, last_key {text} NOT NULL){}",
+            self.plan.journal,
+            match self.plan.engine {
+                // It is in the transactions of the rows, whatever the default is.
+                Engine::Mysql | Engine::Mariadb => " ENGINE=InnoDB",
+                _ => "",
+            }
         );
         session.execute(&create).await?;
         let insert = format!(
@@ -165,20 +183,35 @@ impl<'p> Journal<'p> {
     }
 
     /// Returns the statement that makes an entry.
-    pub(crate) fn write(&self, entry: &Entry) -> String {
+    fn write(&self, entry: &Entry) -> String {
         format!(
-            "UPDATE {} SET phase = '{}', step = {}, place = {}, last_key = '{}'",
+            "UPDATE {} SET phase = '{}', step = {}, place = {}, last_key = '{}' WHERE plan = '{}'",
             self.plan.journal,
             entry.phase.name(),
             entry.step,
             entry.position,
-            entry.key
+            entry.key,
+            self.plan.id
         )
     }
 
     /// Makes an entry.
+    ///
+    /// # Errors
+    ///
+    /// The database refuses, or the journal is not this plan's.
     pub(crate) async fn enter(&self, session: &mut Session, entry: &Entry) -> Result<(), Fault> {
-        session.execute(&self.write(entry)).await.map(|_| ())
+        match session.execute(&self.write(entry)).await? {
+            1 => Ok(()),
+            rows => Err(Fault {
+                message: format!(
+                    "the journal {} has {rows} entries of the plan {} and not one: another plan moves the table",
+                    self.plan.journal, self.plan.id
+                ),
+                is_contention: false,
+                is_lost: false,
+            }),
+        }
     }
 
     /// Removes it.

@@ -123,11 +123,20 @@ pub(crate) enum Action {
     Check {
         /// What is asked.
         checks: Vec<Check>,
+        /// What must not be there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        guards: Vec<Guard>,
     },
     /// Locks tables, sends statements, and lets go: within the lock timeout, or not at all.
     Switch {
         /// Locks each table.
         lock: Vec<String>,
+        /// What must not be there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        guards: Vec<Guard>,
+        /// Counts that are quickly made, and have to be 0 when all tables are locked.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        checks: Vec<Check>,
         /// What is sent first if an earlier run was cut off while it had them: it corrects what others wrote since.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         repairs: Vec<Statement>,
@@ -241,6 +250,68 @@ impl Check {
     }
 }
 
+/// A query for names of what must not be there: each row is one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Guard {
+    /// What is wrong with it, behind its name: `depends on a moved column, and the plan does not know it`.
+    pub(crate) what: String,
+    /// The query.
+    pub(crate) sql: String,
+    /// What the user can do.
+    pub(crate) advice: String,
+}
+
+impl Guard {
+    pub(crate) fn new(
+        what: impl Into<String>,
+        sql: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self {
+            what: what.into(),
+            sql: sql.into(),
+            advice: advice.into(),
+        }
+    }
+
+    /// What depends on moved columns, and is not in the plan. `what` is done with the columns.
+    pub(crate) fn unknown(sql: impl Into<String>, what: &str, advice: &str) -> Self {
+        Self::new(
+            format!("depends on a moved column, and the plan does not know it: {what}"),
+            sql,
+            advice,
+        )
+    }
+
+    /// Before the switch.
+    pub(crate) fn before_switch(sql: impl Into<String>) -> Self {
+        Self::unknown(
+            sql,
+            "it would stay with the old column",
+            "drop it and go on with --resume, or go back with --rollback and make a new plan",
+        )
+    }
+
+    /// Before the way back.
+    pub(crate) fn before_back(sql: impl Into<String>) -> Self {
+        Self::unknown(
+            sql,
+            "it would be dropped with the new column",
+            "drop it and repeat --rollback, or end the move with --finish",
+        )
+    }
+
+    /// Before the end.
+    pub(crate) fn before_finish(sql: impl Into<String>) -> Self {
+        Self::unknown(
+            sql,
+            "it would be dropped with the old column",
+            "drop it and repeat --finish, or go back with --rollback",
+        )
+    }
+}
+
 impl Action {
     /// Returns every statement, for people who read a plan.
     pub(crate) fn sql(&self) -> Vec<&str> {
@@ -264,14 +335,22 @@ impl Action {
                 all
             }
             Self::Wait { list } => vec![list],
-            Self::Check { checks } => checks.iter().map(|it| it.sql.as_str()).collect(),
+            Self::Check { checks, guards } => {
+                let mut all: Vec<&str> = guards.iter().map(|it| it.sql.as_str()).collect();
+                all.extend(checks.iter().map(|it| it.sql.as_str()));
+                all
+            }
             Self::Switch {
                 lock,
+                guards,
+                checks,
                 statements,
                 unlock,
                 ..
             } => {
-                let mut all = strs(lock);
+                let mut all: Vec<&str> = guards.iter().map(|it| it.sql.as_str()).collect();
+                all.extend(strs(lock));
+                all.extend(checks.iter().map(|it| it.sql.as_str()));
                 all.extend(statements.iter().map(|it| it.sql.as_str()));
                 all.extend(strs(unlock));
                 all

@@ -11,7 +11,7 @@ use super::{
     model::Table,
     request::{Draft, Refusals, Request},
     session::Session,
-    subject::{Column, ForeignKey, Moved, creation_time, literal, named},
+    subject::{Column, ForeignKey, Moved, creation_time, literal, named, old_default},
     target::Target,
 };
 use crate::{engine::Engine, failure::Failure, near};
@@ -74,6 +74,21 @@ pub(crate) async fn draft(
         "this server does not tell how far its replicas are behind: watch them, and slow apply down by --chunk and --pause"
             .to_owned(),
     );
+    let mode = session
+        .value("SELECT @@GLOBAL.sql_mode")
+        .await?
+        .unwrap_or_default();
+    if !mode.contains("STRICT_TRANS_TABLES") && !mode.contains("STRICT_ALL_TABLES") {
+        refusals.add(format!(
+            "the server's sql_mode ({mode}) is not strict: a program that writes an old key into a new column would store \
+             another value without an error; set STRICT_TRANS_TABLES"
+        ));
+    }
+    notes.push(
+        "change every program at the switch that compares keys with numbers: the server turns binary keys into numbers then, and \
+         `WHERE id = 0` finds every row of uuid_v7, also for UPDATE and DELETE"
+            .to_owned(),
+    );
     let writer = writer::Writer {
         found: &found,
         target,
@@ -94,6 +109,42 @@ pub(crate) async fn draft(
         notes,
         refusals,
     })
+}
+
+/// Refuses one of several servers that take writes: LOCK TABLES locks the tables of one server alone.
+pub(crate) async fn check_server(session: &mut Session) -> Result<(), Failure> {
+    let refuse = |what: &str| {
+        Failure::wrong(format_args!(
+            "this server is {what}: LOCK TABLES does not stop the writes of the others, and the switch would lose them; let one \
+             server alone take writes while a table is moved"
+        ))
+    };
+    let variables = session
+        .rows("SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'group_replication_single_primary_mode')")
+        .await?;
+    let is = |name: &str, value: &str| {
+        variables
+            .iter()
+            .any(|row| text(row, 0) == name && text(row, 1) == value)
+    };
+    if is("wsrep_on", "ON") {
+        return Err(refuse("a node of a Galera cluster (wsrep_on = ON)"));
+    }
+    if is("group_replication_single_primary_mode", "OFF") {
+        let members = "SELECT 1 FROM performance_schema.replication_group_members WHERE member_state IN ('ONLINE', 'RECOVERING')";
+        let is_active = match session.exists(members).await {
+            Err(fault) if fault.is_lost => return Err(fault.into()),
+            // Who may not ask is not let through.
+            Err(_) => true,
+            Ok(is_active) => is_active,
+        };
+        if is_active {
+            return Err(refuse(
+                "in a group with several primaries (group_replication_single_primary_mode = OFF)",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the condition of `information_schema` for a table.
@@ -287,7 +338,7 @@ async fn tables(
     let query = format!(
         "SELECT k.table_schema, k.table_name, k.constraint_name, k.column_name, c.column_type, c.is_nullable, r.delete_rule, \
          r.update_rule, (SELECT count(*) FROM information_schema.key_column_usage o WHERE o.constraint_schema = \
-         k.constraint_schema AND o.constraint_name = k.constraint_name AND o.table_name = k.table_name) \
+         k.constraint_schema AND o.constraint_name = k.constraint_name AND o.table_name = k.table_name), c.column_default \
          FROM information_schema.key_column_usage k \
          JOIN information_schema.referential_constraints r ON r.constraint_schema = k.constraint_schema AND \
          r.constraint_name = k.constraint_name AND r.table_name = k.table_name \
@@ -307,6 +358,10 @@ async fn tables(
                 "the foreign key {constraint} of {title} has several columns, one of which refers to the key"
             ));
             continue;
+        }
+        // MariaDB writes the word.
+        if let Some(default) = row.get(9).cloned().flatten().filter(|it| it != "NULL") {
+            refusals.add(old_default(&title, &text(&row, 3), &default));
         }
         let (on_delete, on_update) = (text(&row, 6), text(&row, 7));
         if on_delete == "SET DEFAULT" || on_update == "SET DEFAULT" {

@@ -16,7 +16,7 @@ use super::{
     model::Table,
     request::{Draft, Refusals, Request},
     session::Session,
-    subject::{Column, ForeignKey, Moved, creation_time, literal, named},
+    subject::{Column, ForeignKey, Moved, creation_time, literal, named, old_default},
     target::Target,
 };
 use crate::{failure::Failure, near};
@@ -30,6 +30,8 @@ struct Found {
     columns: Vec<FoundColumn>,
     key: FoundColumn,
     tables: Vec<Moved>,
+    /// What depends on the moved columns, as [`depends`] names it.
+    known: Vec<String>,
     is_superuser: bool,
     has_update_triggers: bool,
 }
@@ -42,6 +44,9 @@ struct FoundColumn {
     default: Option<String>,
     is_identity: bool,
 }
+
+/// Makes the server write schemas into its texts.
+const WITHOUT_PATH: &str = "SET search_path = pg_catalog";
 
 fn text(row: &[Option<String>], at: usize) -> String {
     row.get(at).cloned().flatten().unwrap_or_default()
@@ -87,6 +92,17 @@ pub(crate) async fn draft(
                       they do not"
                 .to_owned(),
         });
+    }
+    if found
+        .tables
+        .iter()
+        .any(|it| it.references().next().is_some())
+    {
+        notes.push(
+            "until --finish a row has to be there before a statement writes rows that refer to it: a statement that writes both, \
+             a row before its parent, is refused, and so is one whose row is committed by others while it runs"
+                .to_owned(),
+        );
     }
     let journal = writer.name(&named("ordid_move_", &found.name, ""));
     Ok(Draft {
@@ -136,6 +152,9 @@ async fn read(
             names.iter().map(String::as_str),
         )));
     };
+    // The table's name is resolved. Without a path the server writes the schema of everything into its texts, so they mean
+    // the same to whoever applies the plan.
+    session.execute(WITHOUT_PATH).await?;
     let (oid, schema, name) = (text(row, 0), text(row, 1), text(row, 2));
     let title = format!("{schema}.{name}");
     match text(row, 3).as_str() {
@@ -204,12 +223,45 @@ async fn read(
         bytes,
         columns,
         key,
+        known: Vec::new(),
         is_superuser,
         has_update_triggers: false,
     };
     already(session, request, &found, target, refusals).await?;
     dependents::dependents(session, &mut found, refusals, notes).await?;
+    let known = session
+        .rows(&depends(&found.tables, |it| it.name.clone(), &[]))
+        .await?;
+    found.known = known.iter().map(|row| text(row, 0)).collect();
     Ok(found)
+}
+
+/// Returns the query of what depends on columns of the tables and is not known. What ordid has made is left out, and so are
+/// defaults, sequences and NOT NULL, which belong to their column.
+fn depends(tables: &[Moved], name: fn(&Column) -> String, known: &[String]) -> String {
+    let columns: Vec<String> = tables
+        .iter()
+        .map(|table| {
+            let names: Vec<String> = table.columns.iter().map(|it| literal(&name(it))).collect();
+            format!(
+                "(d.refobjid = {}::regclass AND a.attname IN ({}))",
+                literal(&Postgres::quote_table(Some(&table.schema), &table.name)),
+                names.join(", ")
+            )
+        })
+        .collect();
+    let known: String = known
+        .iter()
+        .map(|it| format!(", {}", literal(it)))
+        .collect();
+    format!(
+        "SELECT name FROM (SELECT DISTINCT it.type || ' ' || it.identity AS name, it.type, ltrim(coalesce(it.name, it.identity), \
+         '\"') AS own FROM pg_depend d JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid CROSS JOIN \
+         LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS it WHERE d.refclassid = 'pg_class'::regclass AND ({}) AND \
+         NOT (d.classid = 'pg_constraint'::regclass AND d.objid IN (SELECT oid FROM pg_constraint WHERE contype = 'n'))) AS them \
+         WHERE type NOT IN ('default value', 'sequence') AND own NOT LIKE 'ordid\\_%' AND name NOT IN (''{known}) ORDER BY 1",
+        columns.join(" OR ")
+    )
 }
 
 async fn columns(session: &mut Session, oid: &str) -> Result<Vec<FoundColumn>, Failure> {
@@ -253,9 +305,11 @@ async fn tables(
     let query = format!(
         "SELECT n.nspname, c.relname, f.conname, array_length(f.conkey, 1), a.attname, format_type(a.atttypid, a.atttypmod), \
          a.attnotnull, f.condeferrable, c.relkind = 'p' OR c.relispartition, pg_has_role(c.relowner, 'MEMBER'), \
-         pg_get_constraintdef(f.oid), {number} = ANY (f.confkey), a.attgenerated <> '' \
+         pg_get_constraintdef(f.oid), {number} = ANY (f.confkey), a.attgenerated <> '', \
+         CASE WHEN a.attidentity <> '' THEN 'an identity' ELSE pg_get_expr(d.adbin, d.adrelid) END \
          FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1] \
+         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
          WHERE f.contype = 'f' AND f.confrelid = {oid} AND f.conparentid = 0 ORDER BY 1, 2, 3",
         number = key.number
     );
@@ -284,6 +338,10 @@ async fn tables(
         }
         if is_true(&row, 12) {
             refusals.add(format!("{title}.{} is a generated column", text(&row, 4)));
+        }
+        let default = text(&row, 13);
+        if !is_true(&row, 12) && !default.is_empty() && !default.starts_with("NULL") {
+            refusals.add(old_default(&title, &text(&row, 4), &default));
         }
         if !is_true(&row, 9) {
             refusals.add(format!(
@@ -409,6 +467,8 @@ async fn created(
 
 /// Describes the tables, to see later whether they have changed.
 pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<Table>, Failure> {
+    // The texts are those of the plan. Afterwards the users' triggers have their path again.
+    session.execute(WITHOUT_PATH).await?;
     let quoted: Vec<String> = table.split('.').map(quote).collect();
     let query = format!(
         "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass({name}) \
@@ -427,7 +487,9 @@ pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<T
             indexes: Vec::new(),
         })
         .collect();
-    catalog(session, &tables).await
+    let found = catalog(session, &tables).await?;
+    session.execute("RESET search_path").await?;
+    Ok(found)
 }
 
 async fn catalog(session: &mut Session, tables: &[Moved]) -> Result<Vec<Table>, Failure> {

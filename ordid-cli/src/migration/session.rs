@@ -6,6 +6,7 @@ use sqlx::{
     AssertSqlSafe, Executor as _, MySqlConnection, PgConnection, Row as _, SqliteConnection,
 };
 
+use super::subject::literal;
 use crate::{
     database::{Access, Database},
     engine::Engine,
@@ -218,11 +219,18 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the lock that one `apply` of a plan holds; whether it is free.
+    /// Takes the lock that one `apply` of a table holds; whether it is free.
     pub(crate) async fn claim(&mut self, name: &str) -> Result<bool, Fault> {
         let sql = match self {
-            Self::Postgres(_) => format!("SELECT 1 WHERE pg_try_advisory_lock(hashtext('{name}'))"),
-            Self::MySql(..) => format!("SELECT 1 FROM dual WHERE GET_LOCK('{name}', 0) = 1"),
+            Self::Postgres(_) => format!(
+                "SELECT 1 WHERE pg_try_advisory_lock(hashtext({}))",
+                literal(name)
+            ),
+            // A name has 64 characters at most.
+            Self::MySql(..) => format!(
+                "SELECT 1 FROM dual WHERE GET_LOCK(SHA2({}, 224), 0) = 1",
+                literal(name)
+            ),
             Self::Sqlite(_) => return Ok(true),
         };
         self.exists(&sql).await

@@ -96,6 +96,13 @@ pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
+/// The reason to refuse a referring column that has a default.
+pub(crate) fn old_default(table: &str, column: &str, default: &str) -> String {
+    format!(
+        "{table}.{column} has a default ({default}), which is an old key: drop the default, and let the programs write the key"
+    )
+}
+
 /// Replaces an identifier, quoted or not, outside of texts and longer names.
 pub(crate) fn replace_identifier(sql: &str, name: &str, quoted: &str, new: &str) -> String {
     let mut result = String::with_capacity(sql.len() + 16);

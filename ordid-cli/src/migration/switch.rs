@@ -8,19 +8,55 @@ use std::time::Instant;
 use super::{
     apply::Run,
     journal::{Entry, Journal},
-    model::{Action, Statement},
-    session::Fault,
+    model::{Action, Check, Guard, Plan, Statement},
+    session::{Fault, Session},
 };
 use crate::failure::Failure;
 
 /// The place of a switch that has begun where DDL is no part of a transaction.
 pub(crate) const BETWEEN: i64 = -1;
 
+/// What has to be right when it switches.
+#[derive(Default)]
+struct Tests<'a> {
+    guards: &'a [Guard],
+    checks: &'a [Check],
+}
+
+/// Why an attempt has not switched.
+enum Stop {
+    /// The server refuses a statement, perhaps as others have its locks.
+    Fault(Fault),
+    /// The tables are not as they have to be.
+    Wrong(Failure),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Whether a switch that was cut off has exchanged names.
+pub(crate) async fn has_exchanged(session: &mut Session, plan: &Plan) -> Result<bool, Failure> {
+    let Some(Action::Switch { statements, .. }) = plan.steps.last().map(|it| &it.action) else {
+        return Ok(false);
+    };
+    for query in statements.iter().filter_map(|it| it.unless.as_ref()) {
+        if session.exists(query).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl Run<'_> {
     /// Locks the tables, sends the statements, and lets go.
     pub(crate) async fn switch(&mut self, action: &Action, next: &Entry) -> Result<(), Failure> {
         let Action::Switch {
             lock,
+            guards,
+            checks,
             repairs,
             statements,
             unlock,
@@ -33,20 +69,29 @@ impl Run<'_> {
         let mut attempt = 0;
         loop {
             let mut all: Vec<&Statement> = Vec::new();
+            let mut tests = Tests { guards, checks };
             if self.entry.position == BETWEEN {
                 all.extend(repairs);
+                // Some names are exchanged already.
+                tests = Tests::default();
             }
             all.extend(statements);
-            match self.try_switch(lock, &all, unlock, next).await {
-                Ok(()) => return Ok(()),
-                Err(fault) => {
-                    // Tables that MySQL has locked stay so after a ROLLBACK.
-                    if !fault.is_lost {
-                        for statement in unlock {
-                            self.session.execute(statement).await?;
-                        }
-                    }
-                    self.again(fault, &mut attempt).await?;
+            self.guard(tests.guards).await?;
+            let Err(stop) = self.try_switch(lock, &tests, &all, unlock, next).await else {
+                return Ok(());
+            };
+            let is_lost = matches!(&stop, Stop::Fault(fault) if fault.is_lost);
+            // Tables that MySQL has locked stay so after a ROLLBACK.
+            if !is_lost {
+                for statement in unlock {
+                    self.session.execute(statement).await?;
+                }
+            }
+            match stop {
+                Stop::Fault(fault) => self.again(fault, &mut attempt).await?,
+                Stop::Wrong(failure) => {
+                    self.session.rollback().await?;
+                    return Err(failure);
                 }
             }
         }
@@ -55,10 +100,11 @@ impl Run<'_> {
     async fn try_switch(
         &mut self,
         lock: &[String],
+        tests: &Tests<'_>,
         statements: &[&Statement],
         unlock: &[String],
         next: &Entry,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Stop> {
         let is_transaction = unlock.is_empty();
         let begun = Instant::now();
         if is_transaction {
@@ -70,6 +116,11 @@ impl Run<'_> {
             self.session.execute(statement).await?;
         }
         let locked = Instant::now();
+        self.validate(tests.checks).await.map_err(Stop::Wrong)?;
+        // Elsewhere a query of the catalog opens tables, and takes too long for a lock.
+        if is_transaction {
+            self.guard(tests.guards).await.map_err(Stop::Wrong)?;
+        }
         if !is_transaction {
             // From here on it is neither before nor after the switch.
             let mut entry = self.entry.clone();
@@ -87,8 +138,9 @@ impl Run<'_> {
             }
             self.session.execute(&statement.sql).await?;
         }
-        let write = Journal::of(self.plan).write(next);
-        self.session.execute(&write).await?;
+        Journal::of(self.plan)
+            .enter(&mut self.session, next)
+            .await?;
         if is_transaction {
             self.session.execute("COMMIT").await?;
         }

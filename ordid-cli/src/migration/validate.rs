@@ -1,6 +1,11 @@
-//! Counts of what is wrong, each of which has to be 0 before the switch.
+//! Counts of what is wrong, each of which has to be 0 before the switch, and before the way back.
 
-use super::{apply::Run, model::Check};
+use super::{
+    apply::Run,
+    journal::Phase,
+    model::{Action, Check, Guard},
+    switch::BETWEEN,
+};
 use crate::{engine::Engine, failure::Failure};
 
 impl Run<'_> {
@@ -27,10 +32,19 @@ impl Run<'_> {
                      with {}",
                     self.way_on()
                 ),
-                _ => format!(
-                    "the validation has found {wrong} {what}; the table still has its old keys: find them by `{find}`, and go \
-                     back with --rollback"
-                ),
+                _ => {
+                    let advice = match self.entry.phase {
+                        Phase::Back => {
+                            "the table keeps its new keys: correct the rows and repeat --rollback, or end the move with --finish"
+                        }
+                        _ => {
+                            "the table still has its old keys: correct the rows and go on with --resume, or go back with --rollback"
+                        }
+                    };
+                    format!(
+                        "the validation has found {wrong} {what}; find them by `{find}`; {advice}"
+                    )
+                }
             }));
         }
         Ok(())
@@ -52,5 +66,45 @@ impl Run<'_> {
                 check.sql
             ))
         })
+    }
+
+    /// Asks for what must not be there.
+    ///
+    /// # Errors
+    ///
+    /// Something of it is there: nothing is changed.
+    pub(crate) async fn guard(&mut self, guards: &[Guard]) -> Result<(), Failure> {
+        for guard in guards {
+            let rows = self.session.rows(&guard.sql).await?;
+            if rows.is_empty() {
+                continue;
+            }
+            let names: Vec<String> = rows.into_iter().flatten().flatten().collect();
+            return Err(Failure::wrong(format_args!(
+                "{} {}; {}",
+                names.join(", "),
+                guard.what,
+                guard.advice
+            )));
+        }
+        Ok(())
+    }
+
+    /// Counts again before a switch, if an earlier run has counted: rows may have been written since by whom no trigger sees.
+    pub(crate) async fn validate_again(&mut self) -> Result<(), Failure> {
+        let plan = self.plan;
+        let is_at_switch =
+            self.entry.phase == Phase::Steps && self.entry.step + 1 == plan.steps.len();
+        if !is_at_switch || self.entry.position == BETWEEN || self.options.stops_before_switch {
+            return Ok(());
+        }
+        for step in &plan.steps {
+            if let Action::Check { checks, guards } = &step.action {
+                self.progress.say(&step.name);
+                self.guard(guards).await?;
+                self.validate(checks).await?;
+            }
+        }
+        Ok(())
     }
 }

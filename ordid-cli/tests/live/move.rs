@@ -1,5 +1,6 @@
 //! `ordid plan` and `ordid apply` on tables that others write the whole time.
 
+mod hostile;
 mod sqlite;
 mod writers;
 
@@ -37,6 +38,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             refusals,
         ));
     }
+    hostile::trials(servers, trials);
 }
 
 /// The size of a test: `ORDID_TEST_SOAK=1` asks for the long form.
@@ -310,7 +312,7 @@ fn finished(url: &str) -> Result {
     let left = match is_postgres(url) {
         true => {
             "SELECT attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid WHERE relkind = 'r' AND attname LIKE 'ordid%' AND NOT attisdropped UNION ALL SELECT relname FROM pg_class WHERE \
-                 relname LIKE 'ordid%' UNION ALL SELECT tgname FROM pg_trigger WHERE tgname LIKE 'ordid%' UNION ALL SELECT conname FROM \
+                 relname LIKE 'ordid%' UNION ALL SELECT tgname FROM pg_trigger WHERE tgname LIKE '%ordid%' UNION ALL SELECT conname FROM \
                  pg_constraint WHERE conname LIKE 'ordid%'"
         }
         false => {
@@ -581,7 +583,10 @@ fn refusals(url: &str) -> Result {
              CREATE PUBLICATION ordid_test_publication FOR TABLE published",
         )?;
         let line = plan("customers", "uuid_v7")?;
-        expect(line.clone(), "view names depends on public.customers.id")?;
+        expect(
+            line.clone(),
+            "view public.names depends on public.customers.id",
+        )?;
         expect(line, "is deferrable")?;
         expect(
             plan("parts", "uuid_v7")?,

@@ -136,6 +136,14 @@ async fn indexes(
     let mut all: Vec<(Index, bool)> = Vec::new();
     for row in session.rows(&query).await? {
         let (name, column) = (text(&row, 0), text(&row, 2));
+        // The columns of an expression are not in the catalog, and a column that is in one cannot be renamed.
+        if row.get(2).is_none_or(Option::is_none) {
+            refusals.add(format!(
+                "the index {name} of {} has an expression: drop it until the move is done",
+                table.title()
+            ));
+            continue;
+        }
         let is_moved = table.columns.iter().any(|it| it.name == column);
         let mut part = quote(&column);
         if let Some(length) = row.get(3).cloned().flatten() {

@@ -12,6 +12,7 @@
 //! process dies there, the server lets the tables go in between, with some names exchanged and no triggers. The next
 //! `apply --resume` sees that by the triggers that are missing, and first corrects the rows that were written meanwhile.
 
+mod guards;
 mod switch;
 mod triggers;
 
@@ -402,46 +403,77 @@ impl Writer<'_> {
             quote(&self.key().name),
             quote(&self.key().new_name()),
         );
-        let mut checks = vec![
-            Check::new(
-                format!(
-                    "rows of {} without a new key of their own",
-                    self.main().title()
-                ),
-                format!("SELECT COUNT(*) - COUNT(DISTINCT {new}) FROM {main}"),
+        let mut checks = self.pairs("new", Column::new_name);
+        checks.push(Check::new(
+            format!(
+                "rows of {} whose keys are not in the order of the work list",
+                self.main().title()
             ),
-            Check::new(
-                format!(
-                    "rows of {} whose keys are not in the order of the work list",
-                    self.main().title()
-                ),
-                format!(
-                    "SELECT COUNT(*) FROM (SELECT it.{new} < LAG(it.{new}) OVER (ORDER BY w.position) AS falls FROM {} AS w JOIN \
-                     {main} AS it ON it.{key} = w.old_key) AS pairs WHERE falls",
-                    self.work()
-                ),
+            format!(
+                "SELECT COUNT(*) FROM (SELECT it.{new} < LAG(it.{new}) OVER (ORDER BY w.position) AS falls FROM {} AS w JOIN \
+                 {main} AS it ON it.{key} = w.old_key) AS pairs WHERE falls",
+                self.work()
             ),
-        ];
-        for table in &self.found.tables {
-            for (column, _) in table.references() {
-                checks.push(Check::new(
-                    format!("rows of {} whose new {} is another row's", table.title(), column.name),
-                    format!(
-                        "SELECT COUNT(*) FROM {} AS c LEFT JOIN {main} AS it ON it.{new} = c.{} WHERE NOT (c.{} <=> it.{key})",
-                        self.table(table),
-                        quote(&column.new_name()),
-                        quote(&column.name)
-                    ),
-                ));
-            }
-        }
+        ));
         Self::step(
             "check",
             "Counts and joins old and new keys: nothing is switched unless every row has its key, and every reference its row",
             NONE,
             self.rows(200_000.0),
-            Action::Check { checks },
+            Action::Check {
+                checks,
+                guards: Vec::new(),
+            },
         )
+    }
+
+    /// The counts by which the other columns, which are going to have the names, are held against those that have them.
+    fn pairs(&self, word: &str, other: fn(&Column) -> String) -> Vec<Check> {
+        let (main, key, other_key) = (
+            self.table(self.main()),
+            quote(&self.key().name),
+            quote(&other(self.key())),
+        );
+        let mut checks = vec![Check::new(
+            format!(
+                "rows of {} without a {word} key of their own",
+                self.main().title()
+            ),
+            format!("SELECT COUNT(*) - COUNT(DISTINCT {other_key}) FROM {main}"),
+        )];
+        for table in &self.found.tables {
+            for (column, _) in table.references() {
+                checks.push(Check::new(
+                    format!("rows of {} whose {word} {} is another row's", table.title(), column.name),
+                    format!(
+                        "SELECT COUNT(*) FROM {} AS c LEFT JOIN {main} AS it ON it.{other_key} = c.{} WHERE NOT (c.{} <=> it.{key})",
+                        self.table(table),
+                        quote(&other(column)),
+                        quote(&column.name)
+                    ),
+                ));
+            }
+        }
+        checks
+    }
+
+    /// The counts under the lock: links that only one of two columns has. They read an index, which each foreign key has.
+    fn lost_links(&self, word: &str, other: fn(&Column) -> String) -> Vec<Check> {
+        let mut checks = Vec::new();
+        for table in &self.found.tables {
+            for (column, _) in table.references().filter(|(it, _)| !it.not_null) {
+                checks.push(Check::new(
+                    format!("rows of {} without a {word} {}", table.title(), column.name),
+                    format!(
+                        "SELECT COUNT(*) FROM {} WHERE {} IS NULL AND {} IS NOT NULL",
+                        self.table(table),
+                        quote(&other(column)),
+                        quote(&column.name)
+                    ),
+                ));
+            }
+        }
+        checks
     }
 
     /// The columns of a primary key that are moved.

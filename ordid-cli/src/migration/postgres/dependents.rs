@@ -86,6 +86,13 @@ pub(super) async fn dependents(
                  it out of the publication until the move is finished"
             ));
         }
+        let subscribed = format!("SELECT 1 FROM pg_subscription_rel WHERE srrelid = {regclass}");
+        if session.exists(&subscribed).await? {
+            refusals.add(format!(
+                "{title} gets rows from a subscription, for which triggers do not run: take it out of the subscription until \
+                 the move is finished"
+            ));
+        }
         let triggers = format!(
             "SELECT 1 FROM pg_trigger WHERE tgrelid = {regclass} AND NOT tgisinternal AND tgtype & 16 <> 0"
         );

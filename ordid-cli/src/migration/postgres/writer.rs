@@ -198,12 +198,17 @@ impl Writer<'_> {
                 ),
                 false => String::new(),
             };
+            // A foreign key is checked at the end of the statement, by a later snapshot than this one: it would accept a row that
+            // is not found here, and the link would be lost. So such a statement is always refused.
             body.push_str(&format!(
                 "  IF NEW.{from} IS NULL THEN\n    NEW.{to} := NULL;\n{own}  ELSIF TG_OP = 'INSERT' OR NEW.{to} IS NULL OR NEW.{from} IS \
                  DISTINCT FROM OLD.{from} THEN\n    SELECT it.{other_key} INTO NEW.{to} FROM {main} AS it WHERE it.{key} = \
-                 NEW.{from};\n    IF NOT FOUND AND (TG_OP = 'INSERT' OR NEW.{from} IS DISTINCT FROM OLD.{from}) AND current_setting('transaction_isolation') <> 'read committed' THEN\n      RAISE \
-                 EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'the row that is referred to is newer than this \
-                 transaction, try it again';\n    END IF;\n  END IF;\n",
+                 NEW.{from};\n    IF NOT FOUND AND (TG_OP = 'INSERT' OR NEW.{from} IS DISTINCT FROM OLD.{from}) THEN\n      RAISE \
+                 EXCEPTION USING ERRCODE = CASE current_setting('transaction_isolation') WHEN 'read committed' THEN \
+                 'foreign_key_violation' ELSE 'serialization_failure' END, MESSAGE = format('the row %s that %I.%I refers to is not \
+                 there yet, or is newer than this transaction: write it first, and try again', NEW.{from}, TG_TABLE_NAME, \
+                 {name});\n    END IF;\n  END IF;\n",
+                name = literal(&column.name),
                 main = self.table(self.main()),
             ));
         }
@@ -214,6 +219,7 @@ impl Writer<'_> {
         )
     }
 
+    /// Triggers run in the order of their names: this one has to see what the users' triggers have made of a row.
     fn triggers(&self) -> Step {
         let key_function = format!(
             "CREATE OR REPLACE FUNCTION {}(moment timestamptz DEFAULT clock_timestamp()) RETURNS {} LANGUAGE sql VOLATILE AS \
@@ -223,19 +229,24 @@ impl Writer<'_> {
             self.type_name(),
             self.target.postgres()
         );
-        let mut statements = vec![Statement::new(key_function)];
+        // Whoever inserts rows calls it, as it becomes the default.
+        let grant = format!(
+            "GRANT EXECUTE ON FUNCTION {}(timestamptz) TO PUBLIC",
+            self.key_function()
+        );
+        let mut statements = vec![Statement::new(key_function), Statement::new(grant)];
         // The table itself comes last: a row of it that has its key from the trigger is not in the work list, so whatever
         // refers to that row needs its trigger by then.
         for table in self.found.tables.iter().rev() {
             statements.push(Statement::new(self.sync_function(table, true)));
             statements.push(
                 Statement::new(format!(
-                    "CREATE TRIGGER ordid_sync BEFORE INSERT OR UPDATE ON {} FOR EACH ROW EXECUTE FUNCTION {}()",
+                    "CREATE TRIGGER zzzz_ordid_sync BEFORE INSERT OR UPDATE ON {} FOR EACH ROW EXECUTE FUNCTION {}()",
                     self.table(table),
                     self.function(table)
                 ))
                 .unless(format!(
-                    "SELECT 1 FROM pg_trigger WHERE tgrelid = {}::regclass AND tgname = 'ordid_sync'",
+                    "SELECT 1 FROM pg_trigger WHERE tgrelid = {}::regclass AND tgname = 'zzzz_ordid_sync'",
                     literal(&self.table(table))
                 )),
             );
@@ -342,6 +353,17 @@ impl Writer<'_> {
         )
     }
 
+    /// Whether an index begins with the column.
+    fn is_indexed(table: &Moved, column: &Column) -> bool {
+        table.indexes.iter().any(|index| {
+            let head = index
+                .definition
+                .split_once('(')
+                .map_or("", |(_, list)| list);
+            head.starts_with(&column.name) || head.starts_with(&quote(&column.name))
+        })
+    }
+
     fn references(&self) -> Vec<Step> {
         let key = quote(&self.key().name);
         let new_key = quote(&self.key().new_name());
@@ -349,14 +371,7 @@ impl Writer<'_> {
         for table in &self.found.tables {
             for (column, _) in table.references() {
                 let (from, to) = (quote(&column.name), quote(&column.new_name()));
-                let is_indexed = table.indexes.iter().any(|index| {
-                    let head = index
-                        .definition
-                        .split_once('(')
-                        .map_or("", |(_, list)| list);
-                    head.starts_with(&column.name) || head.starts_with(&from)
-                });
-                if !is_indexed {
+                if !Self::is_indexed(table, column) {
                     let name = named(
                         "ordid_work_",
                         &format!("{}_{}", table.name, column.name),

@@ -3,7 +3,7 @@
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{
-    BRIEF, ONLINE, Writer, column_exists, foreign_key_exists, index_exists, not, nothing,
+    BRIEF, NONE, ONLINE, Writer, column_exists, foreign_key_exists, index_exists, not, nothing,
     trigger_exists,
 };
 use crate::migration::{
@@ -159,6 +159,8 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.lock(),
+                guards: self.guards_before_switch(),
+                checks: self.lost_links("new", Column::new_name),
                 repairs: self.repairs(),
                 statements,
                 unlock: vec!["UNLOCK TABLES".to_owned()],
@@ -186,7 +188,7 @@ impl Writer<'_> {
     }
 
     pub(in crate::migration::mysql) fn undo(&self) -> Vec<Step> {
-        let mut steps = vec![self.drop_foreign_keys()];
+        let mut steps = vec![self.missing_triggers(), self.drop_foreign_keys()];
         let mut primary = Vec::new();
         for table in &self.found.tables {
             let Some(index) = table.indexes.iter().find(|it| it.is_primary) else {
@@ -269,6 +271,33 @@ impl Writer<'_> {
         steps
     }
 
+    /// A switch that was cut off before it exchanged a name has dropped triggers, and rows that refer to others are refused
+    /// without them.
+    fn missing_triggers(&self) -> Step {
+        let mut statements = Vec::new();
+        for table in &self.found.tables {
+            let needs = [
+                column_exists(self.main(), &self.key().new_name()),
+                column_exists(table, &table.columns[0].new_name()),
+            ];
+            for (name, schema, sql) in self.triggers(table, true) {
+                statements.push(Statement::new(sql).unless(format!(
+                    "SELECT 1 FROM dual WHERE EXISTS ({}) OR NOT EXISTS ({}) OR NOT EXISTS ({})",
+                    trigger_exists(&schema, &name),
+                    needs[0],
+                    needs[1]
+                )));
+            }
+        }
+        Self::online(
+            "triggers",
+            "Creates triggers again that a switch has dropped which was cut off",
+            BRIEF,
+            0.1,
+            statements,
+        )
+    }
+
     fn drop_foreign_keys(&self) -> Step {
         let mut statements = Vec::new();
         for table in &self.found.tables {
@@ -336,18 +365,31 @@ impl Writer<'_> {
             );
         }
         statements.extend(self.create_triggers(true));
-        let mut steps = vec![Self::step(
+        let check = Self::step(
+            "check",
+            "Counts and joins new and old keys: there is no way back unless every row has its old key, and every reference its row",
+            NONE,
+            self.rows(200_000.0),
+            Action::Check {
+                checks: self.pairs("old", Column::old_name),
+                guards: Vec::new(),
+            },
+        );
+        let switch = Self::step(
             "switch_back",
             "Under LOCK TABLES: gives the old columns their names again; triggers fill the new ones",
             "all tables, for some tens of milliseconds, once their running transactions are done",
             0.1,
             Action::Switch {
                 lock: self.lock(),
+                guards: self.guards_before_back(),
+                checks: self.lost_links("old", Column::old_name),
                 repairs: self.repairs(),
                 statements,
                 unlock: vec!["UNLOCK TABLES".to_owned()],
             },
-        )];
+        );
+        let mut steps = vec![check, switch];
         steps.extend(self.undo());
         steps
     }
@@ -443,12 +485,24 @@ impl Writer<'_> {
         )));
         vec![
             Self::step(
+                "check",
+                "Looks for what others have made on the old columns, which would be dropped with them",
+                NONE,
+                0.1,
+                Action::Check {
+                    checks: Vec::new(),
+                    guards: self.guards_before_finish(),
+                },
+            ),
+            Self::step(
                 "drop_triggers",
                 "Under LOCK TABLES: drops the old foreign keys and the triggers",
                 "all tables, for some milliseconds",
                 0.1,
                 Action::Switch {
                     lock: self.lock(),
+                    guards: Vec::new(),
+                    checks: Vec::new(),
                     repairs: Vec::new(),
                     statements: locked,
                     unlock: vec!["UNLOCK TABLES".to_owned()],

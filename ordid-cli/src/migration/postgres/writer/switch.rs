@@ -4,8 +4,8 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
 use super::{BRIEF, NONE, Writer};
 use crate::migration::{
-    model::{Action, Statement, Step},
-    postgres::quote,
+    model::{Action, Guard, Statement, Step},
+    postgres::{depends, quote},
     subject::{Column, Moved, named},
 };
 
@@ -13,6 +13,11 @@ impl Writer<'_> {
     fn locks(&self) -> Vec<String> {
         let lock = |table| format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", self.table(table));
         self.found.tables.iter().map(lock).collect()
+    }
+
+    /// The query of what depends on the columns that have the names, and was not there when the plan was made.
+    fn unknown(&self) -> String {
+        depends(&self.found.tables, |it| it.name.clone(), &self.found.known)
     }
 
     pub(super) fn switch(&self) -> Step {
@@ -25,7 +30,7 @@ impl Writer<'_> {
         }
         for table in &self.found.tables {
             let name = self.table(table);
-            sql.push(format!("DROP TRIGGER ordid_sync ON {name}"));
+            sql.push(format!("DROP TRIGGER zzzz_ordid_sync ON {name}"));
             for index in table.indexes.iter().filter(|it| it.is_primary) {
                 sql.push(drop_constraint(&name, &index.name));
             }
@@ -79,7 +84,7 @@ impl Writer<'_> {
             }
             sql.push(self.sync_function(table, false));
             sql.push(format!(
-                "CREATE TRIGGER ordid_sync BEFORE INSERT OR UPDATE ON {name} FOR EACH ROW EXECUTE FUNCTION {}()",
+                "CREATE TRIGGER zzzz_ordid_sync BEFORE INSERT OR UPDATE ON {name} FOR EACH ROW EXECUTE FUNCTION {}()",
                 self.function(table)
             ));
         }
@@ -100,6 +105,8 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.locks(),
+                guards: vec![Guard::before_switch(self.unknown())],
+                checks: self.lost_links("new", Column::new_name),
                 repairs: Vec::new(),
                 statements: sql.into_iter().map(Statement::new).collect(),
                 unlock: Vec::new(),
@@ -132,7 +139,10 @@ impl Writer<'_> {
                 0.1,
                 Action::Transaction {
                     statements: vec![
-                        format!("DROP TRIGGER IF EXISTS ordid_sync ON {}", self.table(table)),
+                        format!(
+                            "DROP TRIGGER IF EXISTS zzzz_ordid_sync ON {}",
+                            self.table(table)
+                        ),
                         format!("DROP FUNCTION IF EXISTS {}()", self.function(table)),
                         format!("ALTER TABLE {} {}", self.table(table), columns.join(", ")),
                     ],
@@ -193,7 +203,7 @@ impl Writer<'_> {
         }
         for table in &self.found.tables {
             let name = self.table(table);
-            sql.push(format!("DROP TRIGGER ordid_sync ON {name}"));
+            sql.push(format!("DROP TRIGGER zzzz_ordid_sync ON {name}"));
             for index in &table.indexes {
                 if index.is_primary {
                     sql.push(drop_constraint(&name, &index.name));
@@ -244,12 +254,26 @@ impl Writer<'_> {
         }
         let mut steps = vec![
             Self::step(
+                "check",
+                "Counts and joins new and old keys: there is no way back unless every row has its old key, and every reference \
+                 its row"
+                    .to_owned(),
+                NONE,
+                self.rows(300_000.0),
+                Action::Check {
+                    checks: self.pairs("old", Column::old_name),
+                    guards: Vec::new(),
+                },
+            ),
+            Self::step(
                 "switch_back",
                 "In one transaction: gives the old columns their names again, and the table its old primary key".to_owned(),
                 "all tables, for some milliseconds and at most twice the lock timeout",
                 0.1,
                 Action::Switch {
                     lock: self.locks(),
+                    guards: vec![Guard::before_back(self.unknown())],
+                    checks: self.lost_links("old", Column::old_name),
                     repairs: Vec::new(),
                     statements: sql.into_iter().map(Statement::new).collect(),
                     unlock: Vec::new(),
@@ -270,7 +294,23 @@ impl Writer<'_> {
     }
 
     pub(in crate::migration::postgres) fn finish(&self) -> Vec<Step> {
-        let mut steps = self.drop_columns(Column::old_name);
+        let check = Self::step(
+            "check",
+            "Looks for what others have made on the old columns, which would be dropped with them"
+                .to_owned(),
+            NONE,
+            0.1,
+            Action::Check {
+                checks: Vec::new(),
+                guards: vec![Guard::before_finish(depends(
+                    &self.found.tables,
+                    Column::old_name,
+                    &[],
+                ))],
+            },
+        );
+        let mut steps = vec![check];
+        steps.extend(self.drop_columns(Column::old_name));
         let has_default = self.found.key.default.is_some() || self.found.key.is_identity;
         steps.push(self.leftovers(!has_default));
         steps
