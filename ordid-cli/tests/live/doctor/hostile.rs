@@ -159,12 +159,30 @@ fn large(url: &str) -> Result {
 
 fn too_long(url: &str) -> Result {
     large(url)?;
-    let report = examine(url, &["--timeout", "0.001", "--sample", "1000000"], 1)?;
-    let found = by_table(&report).remove("large").unwrap_or_default();
-    demand(
-        found.iter().any(|line| line == "warning not-examined "),
-        || format!("{report:#}"),
-    )?;
+    let not_examined = |report: &Value| {
+        let found = by_table(report).remove("large").unwrap_or_default();
+        found.iter().any(|line| line == "warning not-examined ")
+    };
+    let examined = || {
+        ordid(&[
+            "doctor",
+            url,
+            "--json",
+            "--timeout",
+            "0.001",
+            "--sample",
+            "1000000",
+        ])
+    };
+    // On a busy machine MariaDB's timer may be late, and the query is faster.
+    let mut report = Value::Null;
+    for _ in 0..10 {
+        report = serde_json::from_slice(&examined()?.stdout)?;
+        if not_examined(&report) {
+            break;
+        }
+    }
+    demand(not_examined(&report), || format!("{report:#}"))?;
     let message = report["findings"]
         .as_array()
         .into_iter()

@@ -328,7 +328,7 @@ fn lost_links(url: &str) -> Result {
     thread::sleep(Duration::from_millis(800));
     let line = this.refused(&["--resume"], 3)?;
     slow.join().map_err(|_| "the writer panicked")??;
-    expect(&line, "the validation has found 1 rows of")?;
+    expect(&line, "the validation has found 1 row of")?;
     expect(&line, "remarks without a new order_id")?;
     // Others are not kept waiting, and the trigger of UPDATE gives the row its link.
     execute(url, on)?;
