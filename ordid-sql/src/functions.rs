@@ -374,13 +374,13 @@ impl Functions {
 /// Returns the engine's columns for a scheme's keys, the native one first: a type for them alone, then bytes, then text.
 fn columns(engine: Engine, entry: &'static Entry) -> impl Iterator<Item = AnyColumn> {
     let native = match (engine, entry.raw()) {
-        (Engine::Postgres, RawForm::Uuid) => "uuid",
-        (Engine::SqlServer, RawForm::Uuid) => "unique_identifier",
-        (Engine::Postgres | Engine::MySql | Engine::MariaDb | Engine::Sqlite, RawForm::PushId) => {
+        (Engine::Postgres, RawForm::Bytes16) => "uuid",
+        (Engine::SqlServer, RawForm::Bytes16) => "unique_identifier",
+        (Engine::Postgres | Engine::MySql | Engine::MariaDb | Engine::Sqlite, RawForm::Bytes15) => {
             "char20"
         }
-        (Engine::MySql | Engine::MariaDb, RawForm::Uuid) => "binary16",
-        (Engine::Oracle, RawForm::Uuid) => "raw16",
+        (Engine::MySql | Engine::MariaDb, RawForm::Bytes16) => "binary16",
+        (Engine::Oracle, RawForm::Bytes16) => "raw16",
         _ => "",
     };
     let mut columns = entry.columns();

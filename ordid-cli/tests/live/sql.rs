@@ -269,9 +269,9 @@ type Candidate = (Vec<u8>, Option<AnyKey>);
 fn candidates(entry: &'static Entry, numbers: &mut Numbers, count: usize) -> Vec<Candidate> {
     let length = match entry.raw() {
         RawForm::I64 | RawForm::U64 => 8,
-        RawForm::ObjectId => 12,
-        RawForm::PushId => 15,
-        RawForm::Key192 => 24,
+        RawForm::Bytes12 => 12,
+        RawForm::Bytes15 => 15,
+        RawForm::Bytes24 => 24,
         _ => 16,
     };
     let mut all: Vec<Vec<u8>> = vec![vec![0; length], vec![0xff; length]];
@@ -332,9 +332,9 @@ fn any_value(raw: RawForm) -> &'static Entry {
     let name = match raw {
         RawForm::I64 => "sequence",
         RawForm::U64 => "uuid_short",
-        RawForm::ObjectId => "object_id",
-        RawForm::PushId => "push_id",
-        RawForm::Key192 => "ordered_text_32",
+        RawForm::Bytes12 => "object_id",
+        RawForm::Bytes15 => "push_id",
+        RawForm::Bytes24 => "ordered_text_32",
         _ => "ulid",
     };
     catalogue::find(name).expect("a scheme")

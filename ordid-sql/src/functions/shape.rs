@@ -183,9 +183,9 @@ impl Shape {
         } = layout_of(entry.name)?;
         let bits = match entry.raw() {
             catalogue::RawForm::I64 | catalogue::RawForm::U64 => 64,
-            catalogue::RawForm::ObjectId => 96,
-            catalogue::RawForm::PushId => 120,
-            catalogue::RawForm::Key192 => 192,
+            catalogue::RawForm::Bytes12 => 96,
+            catalogue::RawForm::Bytes15 => 120,
+            catalogue::RawForm::Bytes24 => 192,
             _ => 128,
         };
         Some(Self {

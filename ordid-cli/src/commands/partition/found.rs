@@ -197,12 +197,12 @@ impl Table {
             ("bytea", _) => "bytea",
             ("bigint", _) => "bigint",
             ("text" | "character varying" | "character", length) => match (length, scheme.raw()) {
-                (Some(20), catalogue::RawForm::PushId) | (None, catalogue::RawForm::PushId) => {
+                (Some(20), catalogue::RawForm::Bytes15) | (None, catalogue::RawForm::Bytes15) => {
                     "char20"
                 }
                 (Some(22), _) => "char22",
                 (Some(26), _) => "char26",
-                (Some(32), _) | (None, catalogue::RawForm::Key192) => "char32",
+                (Some(32), _) | (None, catalogue::RawForm::Bytes24) => "char32",
                 (None, _) if scheme.name == "ulid" => "char26",
                 (None, _) if scheme.name.starts_with("ordered_text_22") => "char22",
                 _ => "text",

@@ -149,22 +149,22 @@ impl Entry {
     }
 }
 
-/// The type of a raw key.
+/// The type of a raw key. The names are not those of the types: the compiler's messages would then write these with their paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RawForm {
-    /// 128 bits.
-    Uuid,
+    /// 16 bytes: a UUID.
+    Bytes16,
     /// A signed integer.
     I64,
     /// An unsigned integer.
     U64,
-    /// 12 bytes.
-    ObjectId,
-    /// 15 bytes.
-    PushId,
+    /// 12 bytes: an ObjectId.
+    Bytes12,
+    /// 15 bytes: a push id.
+    Bytes15,
     /// 24 bytes.
-    Key192,
+    Bytes24,
 }
 
 impl RawForm {
@@ -172,10 +172,10 @@ impl RawForm {
         match (R::BINARY, size_of::<R::Bytes>()) {
             (BinaryForm::I64, _) => Self::I64,
             (BinaryForm::U64, _) => Self::U64,
-            (BinaryForm::Bytes, 12) => Self::ObjectId,
-            (BinaryForm::Bytes, 15) => Self::PushId,
-            (BinaryForm::Bytes, 16) => Self::Uuid,
-            (BinaryForm::Bytes, _) => Self::Key192,
+            (BinaryForm::Bytes, 12) => Self::Bytes12,
+            (BinaryForm::Bytes, 15) => Self::Bytes15,
+            (BinaryForm::Bytes, 16) => Self::Bytes16,
+            (BinaryForm::Bytes, _) => Self::Bytes24,
         }
     }
 }

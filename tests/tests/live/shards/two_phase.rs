@@ -539,8 +539,10 @@ async fn a_connection_cut_at_the_second_phase_is_replaced<DB: Prepares>(
         proxy.plan(faults(bytes));
         let (mut work, _) = fill(&pools)?;
         assert_eq!(sum(&work.flush(&through).await?), 3 * ROWS);
-        let ends = proxy.traffic()[usize::from(is_bound)];
-        assert!(ends.commit.is_some(), "{ends:?}");
+        // On a busy machine the pool may have opened a connection more.
+        let traffic = proxy.traffic();
+        let ends = traffic.iter().any(|it| it.commit.is_some());
+        assert!(ends, "{traffic:?}");
         assert!(work.is_empty());
         expected += ROWS;
         check(&pools, expected).await?;
