@@ -29,7 +29,7 @@ pub(crate) enum Database {
     Sqlite(SqlitePool),
 }
 
-/// What a command does with a database.
+/// The access of a command to a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// It reads. A SQLite file is opened read-only, and each session of a server refuses to write.

@@ -66,7 +66,7 @@ impl Failure {
     pub(crate) fn tell(&self) {
         if let Self::WrongUse(message) | Self::CouldNot(message) = self {
             let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-            // Where stderr is closed there is nobody to tell.
+            // If stderr is closed, there is nobody to tell.
             let _ = writeln!(io::stderr(), "ordid: {line}");
         }
     }

@@ -30,7 +30,7 @@ impl Interrupt {
 ///
 /// # Errors
 ///
-/// That of the work; or there are no threads or signals.
+/// Returns the error of the work, or says that there are no threads or signals.
 pub(crate) fn run<T, F: Future<Output = Result<T, Failure>>>(
     work: impl FnOnce(Interrupt) -> F,
 ) -> Result<T, Failure> {
@@ -58,7 +58,7 @@ pub(crate) fn run<T, F: Future<Output = Result<T, Failure>>>(
 ///
 /// # Errors
 ///
-/// That of the work, or that it was interrupted.
+/// Returns the error of the work, or says that it was interrupted.
 pub(crate) fn run_droppable<T, F: Future<Output = Result<T, Failure>>>(
     work: impl FnOnce() -> F,
 ) -> Result<T, Failure> {

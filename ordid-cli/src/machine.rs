@@ -1,4 +1,4 @@
-//! What a report says about the machine that it was made on.
+//! Describes the machine that a report was made on.
 
 use std::{env, fs, thread};
 

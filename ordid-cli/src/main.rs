@@ -63,7 +63,7 @@ fn main() -> ExitCode {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => 0,
                 _ => WRONG_USE,
             };
-            // Where the stream is closed there is nobody to tell.
+            // If the stream is closed, there is nobody to tell.
             let _ = error.print();
             if let Some(hint) = hint(&error) {
                 let _ = writeln!(io::stderr(), "\n{hint}");

@@ -1,4 +1,4 @@
-//! What a command writes to stdout: text, or JSON.
+//! Writes to stdout: text, or JSON.
 
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
@@ -24,13 +24,13 @@ pub(crate) enum Color {
 pub(crate) enum Style {
     /// A heading.
     Bold,
-    /// What matters less.
+    /// A text that matters less.
     Dim,
-    /// What is fine.
+    /// Good news.
     Good,
-    /// What deserves a look.
+    /// A text that deserves a look.
     Warning,
-    /// What is wrong.
+    /// Bad news.
     Bad,
 }
 

@@ -24,9 +24,9 @@ mod svg;
 /// A report, as a single file that asks nobody for anything.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Report {
-    /// What it is about, in a line.
+    /// The subject, in a line.
     pub(crate) title: String,
-    /// What a reader has to know first, in a sentence or two.
+    /// The first thing to know, in a sentence or two.
     pub(crate) lead: String,
     /// Its parts, the most important first.
     pub(crate) sections: Vec<Section>,
@@ -37,7 +37,7 @@ pub(crate) struct Report {
 /// A part of a report.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Section {
-    /// What it is about.
+    /// The subject.
     pub(crate) heading: String,
     /// Paragraphs.
     pub(crate) paragraphs: Vec<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Section {
 /// A table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Figures {
-    /// What it shows, in a line; may be empty if the section's heading says it.
+    /// The caption, in a line. It may be empty if the section's heading says the same.
     pub(crate) caption: String,
     /// The names of its columns.
     pub(crate) header: Vec<String>,
@@ -65,7 +65,7 @@ pub(crate) struct Figures {
 pub(crate) enum Picture {
     /// Lines over a number.
     Lines {
-        /// What it shows.
+        /// The caption.
         title: String,
         /// The name and unit of what goes to the right.
         x: String,
@@ -76,7 +76,7 @@ pub(crate) enum Picture {
     },
     /// Bars beside each other.
     Bars {
-        /// What it shows.
+        /// The caption.
         title: String,
         /// The unit of their lengths.
         unit: String,

@@ -16,7 +16,7 @@ const BY_VALUE: [&str; 5] = [
     "ordered_text_32",
 ];
 
-/// What a text may be.
+/// The reading of a text.
 #[derive(Debug)]
 pub(crate) struct Reading {
     /// How it differs from the canonical text.

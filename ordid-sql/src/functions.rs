@@ -102,7 +102,7 @@ impl Engine {
     }
 }
 
-/// What a function returns.
+/// The result of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Returns {
@@ -137,7 +137,7 @@ pub struct Function {
     pub scheme: &'static str,
     /// The column that has the key, by the name that users write.
     pub column: &'static str,
-    /// What it returns.
+    /// The result.
     pub returns: Returns,
     /// Whether its last parameter is a bucket.
     pub has_bucket: bool,

@@ -227,7 +227,7 @@ struct Advice {
     statements: Vec<Fact>,
 }
 
-/// What is asked.
+/// The question: an engine and what its user needs.
 #[derive(Debug, Clone, Copy)]
 struct Question {
     server: Target,

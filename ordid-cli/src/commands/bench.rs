@@ -40,7 +40,7 @@ mod sample;
 mod session;
 mod spread;
 
-/// What the names of all tables begin with.
+/// The begin of the names of all tables.
 const PREFIX: &str = "ordid_bench_";
 
 /// How many keys are sorted and compared, at most.

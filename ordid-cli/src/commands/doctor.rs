@@ -91,11 +91,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What the doctor says.
+/// The doctor's answer.
 struct Report {
     examined: Examined,
     findings: Vec<Finding>,
-    /// What is in the keys, for people and JSON.
+    /// The contents of the keys, for people and JSON.
     tables: Vec<shown::Table>,
 }
 

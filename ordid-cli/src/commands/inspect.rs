@@ -67,7 +67,7 @@ impl From<&Inspection> for Candidate {
     }
 }
 
-/// What a column stores, in JSON.
+/// The stored form of a column, in JSON.
 #[derive(Serialize)]
 struct Stored {
     engine: &'static str,

@@ -33,7 +33,7 @@ pub(crate) struct Options {
     pub(crate) stops_before_switch: bool,
 }
 
-/// What was done.
+/// The outcome of a run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Summary {
     /// The table.
@@ -306,6 +306,6 @@ impl Run<'_> {
 
 /// Tells the user of something that takes long.
 pub(crate) fn say(line: &str) {
-    // Where stderr is closed there is nobody to tell.
+    // If stderr is closed, there is nobody to tell.
     let _ = writeln!(io::stderr(), "ordid: {line}");
 }

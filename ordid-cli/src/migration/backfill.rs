@@ -165,7 +165,7 @@ pub(crate) fn bytes_of(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// What a step of keys sends.
+/// The statements of a step that makes keys.
 pub(crate) struct Keys<'p> {
     pub(crate) session: &'p [String],
     pub(crate) read: &'p str,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{engine::Engine, failure::Failure};
 
-/// Which of the plan's lists is being carried out.
+/// The list of the plan that is being carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// The steps to the new keys.
@@ -46,7 +46,7 @@ impl Phase {
     }
 }
 
-/// What the journal says.
+/// The content of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The list.

@@ -40,7 +40,7 @@ pub(crate) struct Plan {
     pub(crate) rows: i64,
     /// The bytes of the table, without its indexes.
     pub(crate) bytes: i64,
-    /// What a reader should know.
+    /// Notes that a reader should know.
     pub(crate) notes: Vec<String>,
     /// The journal's table, quoted.
     pub(crate) journal: String,
@@ -71,9 +71,9 @@ pub(crate) struct Table {
 pub(crate) struct Step {
     /// A short name.
     pub(crate) name: String,
-    /// What it does, in a sentence.
+    /// A sentence that says what it does.
     pub(crate) what: String,
-    /// What it locks, and for how long.
+    /// A description of its locks, and of how long it holds them.
     pub(crate) locks: String,
     /// About how long it takes.
     pub(crate) seconds: f64,
@@ -121,9 +121,9 @@ pub(crate) enum Action {
     },
     /// Asks for counts of what is wrong, each of which has to be 0.
     Check {
-        /// What is asked.
+        /// The counts that it asks for.
         checks: Vec<Check>,
-        /// What must not be there.
+        /// Queries for things that must not be there.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         guards: Vec<Guard>,
     },
@@ -131,23 +131,24 @@ pub(crate) enum Action {
     Switch {
         /// Locks each table.
         lock: Vec<String>,
-        /// What must not be there.
+        /// Queries for things that must not be there.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         guards: Vec<Guard>,
         /// Counts that are quickly made, and have to be 0 when all tables are locked.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         checks: Vec<Check>,
-        /// What is sent first if an earlier run was cut off while it had them: it corrects what others wrote since.
+        /// Statements that are sent first if an earlier run was cut off while it had the locks. They correct what others have
+        /// written since.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         repairs: Vec<Statement>,
-        /// What is sent while they are locked.
+        /// Statements that are sent while the tables are locked.
         statements: Vec<Statement>,
         /// Lets the tables go; empty where COMMIT does that.
         unlock: Vec<String>,
     },
     /// Rebuilds the tables in one transaction, which nobody else writes beside.
     Rebuild {
-        /// What is sent before the transaction.
+        /// Statements that are sent before the transaction.
         before: Vec<String>,
         /// Reads the names and definitions that the tables have to have; empty where they are those of the plan.
         expected: String,
@@ -159,13 +160,13 @@ pub(crate) enum Action {
         row: String,
         /// Writes rows into the map: `{rows}`.
         write: String,
-        /// What creates the map, before it is filled.
+        /// Statements that create the map, before it is filled.
         map: Vec<String>,
-        /// What is sent when the map is filled.
+        /// Statements that are sent when the map is filled.
         statements: Vec<String>,
-        /// What has to be 0, at the beginning and before the COMMIT.
+        /// Counts that have to be 0, at the beginning and before the COMMIT.
         checks: Vec<Check>,
-        /// What is sent after the transaction.
+        /// Statements that are sent after the transaction.
         after: Vec<String>,
     },
 }
@@ -221,7 +222,7 @@ impl Statement {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Check {
-    /// What is counted: `rows of orders without a new key`.
+    /// The name of the rows that are counted: `rows of orders without a new key`.
     pub(crate) what: String,
     /// The query.
     pub(crate) sql: String,
@@ -254,11 +255,11 @@ impl Check {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Guard {
-    /// What is wrong with it, behind its name: `depends on a moved column, and the plan does not know it`.
+    /// The rest of the message behind its name: `depends on a moved column, and the plan does not know it`.
     pub(crate) what: String,
     /// The query.
     pub(crate) sql: String,
-    /// What the user can do.
+    /// The advice for the user.
     pub(crate) advice: String,
 }
 
@@ -275,7 +276,7 @@ impl Guard {
         }
     }
 
-    /// What depends on moved columns, and is not in the plan. `what` is done with the columns.
+    /// Asks for things that depend on moved columns and are not in the plan. `what` is done with the columns.
     pub(crate) fn unknown(sql: impl Into<String>, what: &str, advice: &str) -> Self {
         Self::new(
             format!("depends on a moved column, and the plan does not know it: {what}"),

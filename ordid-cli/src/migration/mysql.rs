@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{engine::Engine, failure::Failure, near};
 
-/// What the catalog says of the table.
+/// The catalog's description of the table.
 struct Found {
     schema: String,
     name: String,

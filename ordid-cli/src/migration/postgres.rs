@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{failure::Failure, near};
 
-/// What the catalog says of the table.
+/// The catalog's description of the table.
 struct Found {
     schema: String,
     name: String,
@@ -30,7 +30,7 @@ struct Found {
     columns: Vec<FoundColumn>,
     key: FoundColumn,
     tables: Vec<Moved>,
-    /// What depends on the moved columns, as [`depends`] names it.
+    /// The things that depend on the moved columns, as [`depends`] names them.
     known: Vec<String>,
     is_superuser: bool,
     has_update_triggers: bool,

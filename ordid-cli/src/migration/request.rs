@@ -1,9 +1,9 @@
-//! What `plan` is asked for, and what an engine's file answers.
+//! The request to `plan`, and the answer of an engine's file.
 
 use super::model::{Step, Table};
 use crate::failure::Failure;
 
-/// What `plan` is asked for.
+/// The request to `plan`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
     /// The table, behind its schema if it is written.

@@ -29,7 +29,7 @@ pub(crate) enum Session {
 /// An error of the server.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// What it says.
+    /// The message.
     pub(crate) message: String,
     /// Whether the statement may succeed another time, as others held its locks.
     pub(crate) is_contention: bool,

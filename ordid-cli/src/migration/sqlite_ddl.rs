@@ -15,7 +15,7 @@ const CONSTRAINTS: [&str; 10] = [
 ];
 
 /// Returns the statement that creates the table under another name, which is quoted, with another type for these columns.
-/// Of each, it is said whether it is the key.
+/// A column comes with whether it is the key.
 ///
 /// # Errors
 ///

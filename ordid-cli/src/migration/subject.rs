@@ -34,7 +34,7 @@ pub(crate) struct Column {
 pub(crate) struct ForeignKey {
     /// Its name.
     pub(crate) name: String,
-    /// What follows the columns: `ON DELETE CASCADE`.
+    /// The text behind the columns: `ON DELETE CASCADE`.
     pub(crate) actions: String,
     /// Its definition.
     pub(crate) definition: String,
@@ -51,7 +51,7 @@ pub(crate) struct Index {
     pub(crate) is_unique: bool,
     /// Whether it is a constraint.
     pub(crate) is_constraint: bool,
-    /// What creates it, in the engine's form.
+    /// The statement that creates it, in the engine's form.
     pub(crate) definition: String,
 }
 

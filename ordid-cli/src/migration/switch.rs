@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// The place of a switch that has begun where DDL is no part of a transaction.
 pub(crate) const BETWEEN: i64 = -1;
 
-/// What has to be right when it switches.
+/// The conditions of a switch.
 #[derive(Default)]
 struct Tests<'a> {
     guards: &'a [Guard],

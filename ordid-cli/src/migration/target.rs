@@ -1,4 +1,4 @@
-//! Where a move goes: the scheme, the column, and the SQL by which a trigger makes such a key.
+//! The target of a move: the scheme, the column, and the SQL by which a trigger makes such a key.
 
 use ordid_core::scheme::catalogue::{AnyColumn, Entry};
 

@@ -55,7 +55,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     ));
 }
 
-/// Where a test's database is.
+/// The place of a test's database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Sqlite,

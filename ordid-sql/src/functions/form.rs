@@ -13,7 +13,7 @@ const BASE_32: &str = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const TILDE: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~";
 const PUSH: &str = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 
-/// What stands around the digits.
+/// The text around the digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shell {
     /// An integer, which has no digits.
@@ -39,7 +39,7 @@ pub(super) struct Form {
     pub(super) alphabet: &'static str,
     /// Zero bits in front of the key's.
     pad: u32,
-    /// Which byte of the key each byte is; of keys of 128 bits alone.
+    /// The byte of the key that each byte is. Only keys of 128 bits have it.
     bytes: Option<[u8; 16]>,
 }
 

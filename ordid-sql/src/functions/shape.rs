@@ -1,4 +1,4 @@
-//! Where each scheme has its time: the bits, the scale, and the bits that are the same in every key.
+//! The place of the time in each scheme: its bits, its scale, and the bits that are the same in every key.
 
 use ordid_core::{
     clock::{TimeScale, Timestamp},
@@ -46,7 +46,7 @@ pub(super) struct Shape {
     pub(super) bounds: Option<Bounds>,
 }
 
-/// What the lowest and the highest keys of a time have besides the time.
+/// The bits that the lowest and the highest keys of a time have besides the time.
 #[derive(Debug, Clone)]
 pub(super) struct Bounds {
     /// The first and the last millisecond that the layout has.
@@ -241,7 +241,7 @@ impl Bounds {
         // A time after the epoch of each layout, and before the end of each.
         let begin = u64::try_from(scale.epoch_unix_millis()).unwrap_or(0) + 1_000;
         lowest(at(begin))?;
-        // Where it begins and ends: below and above, no time has a key.
+        // The layout's first and last time: no time below or above has a key.
         let has = |millis| lowest(at(millis)).is_some();
         let first = search(0, begin, has);
         let end = Timestamp::MAX.as_unix_millis();

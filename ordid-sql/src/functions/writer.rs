@@ -77,10 +77,10 @@ pub(super) trait Writer {
     /// Some digits that are known.
     fn literal(&self, digits: &str, form: &Form) -> String;
 
-    /// What the column stores, of its digits.
+    /// Writes the value that the column stores, from its digits.
     fn stored(&self, text: &str, form: &Form) -> String;
 
-    /// What the column stores, of an integer.
+    /// Writes the value that the column stores, from an integer.
     fn stored_number(&self, x: &str) -> String {
         x.to_owned()
     }

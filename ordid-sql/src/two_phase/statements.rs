@@ -103,7 +103,7 @@ impl TwoPhase {
         }
     }
 
-    /// What a server answers to [`ability`](Self::ability) that prepares no transactions.
+    /// The answer to [`ability`](Self::ability) of a server that prepares no transactions.
     pub(crate) const NONE: &str = "0";
 
     /// Returns what a user needs to list prepared transactions, if not everybody may.

@@ -1,4 +1,4 @@
-//! What is said for an advice, each with its source.
+//! The statements that support an advice, each with its source.
 
 use ordid_core::scheme::catalogue::{AnyColumn, Entry};
 use serde::Serialize;
@@ -13,7 +13,7 @@ pub(super) struct Fact {
     pub(super) source: &'static str,
 }
 
-/// What was measured and what traps are shown by tests.
+/// The document with the measurements, and with the traps that tests show.
 const PLATFORM: &str = "https://github.com/ordid/ordid/blob/main/PLATFORM.md";
 const ENGINES: &str =
     "https://github.com/ordid/ordid/blob/main/PLATFORM.md#engines-beyond-one-machine";
@@ -101,7 +101,7 @@ fn of_column(engine: Engine, column: &str) -> &'static str {
     }
 }
 
-/// What is said of an engine beyond one machine. Nothing of it was run here but Galera.
+/// Returns the statements about an engine beyond one machine. Only those about Galera were tried on a server.
 fn of_server(question: Question) -> Vec<Fact> {
     let spread = fact(
         "a spread key begins with one of 16 buckets and rises in each, so 16 ranges take the inserts; a query by time asks \
@@ -303,7 +303,7 @@ fn of_engine(question: Question) -> Vec<Fact> {
     }
 }
 
-/// What keys of 64 bits need.
+/// Returns the statements about keys of 64 bits.
 fn of_64_bits(question: Question) -> Vec<Fact> {
     let nodes = match question.machines {
         Machines::One => {
@@ -327,7 +327,7 @@ fn of_64_bits(question: Question) -> Vec<Fact> {
     ]
 }
 
-/// What somebody learns who sees a key.
+/// Returns the statements about what a key shows to strangers.
 fn of_secrecy(question: Question, scheme: &Entry) -> Fact {
     let bits = scheme.unknown_bits;
     match (question.is_public, bits) {

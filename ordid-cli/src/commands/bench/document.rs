@@ -1,4 +1,4 @@
-//! What a bench has found: as JSON, and as tables of text.
+//! The results of a bench, as JSON and as tables of text.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(super) struct Document {
     pub(super) facts: Vec<(String, String)>,
 }
 
-/// What was measured of a kind of key.
+/// The measurements of a kind of key.
 #[derive(Debug, Serialize)]
 pub(super) struct Measured {
     pub(super) key: String,

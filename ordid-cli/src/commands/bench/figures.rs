@@ -1,4 +1,4 @@
-//! What an engine tells of a table: its size, how full its pages are, and what was written for it.
+//! Asks an engine about a table: its size, how full its pages are, and how much was written for it.
 
 use super::{
     key::{Key, Value},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::engine::Engine;
 
-/// What is known of a loaded table.
+/// The figures of a loaded table.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Figures {
     /// The bytes of the table with its index.

@@ -16,7 +16,7 @@ const ROUNDS: usize = 5;
 /// How often the neighbours of the sorted keys are compared.
 const PASSES: usize = 5;
 
-/// What a form costs.
+/// The cost of a form.
 #[derive(Debug, Serialize)]
 pub(super) struct Form {
     /// The form, and which keys.

@@ -44,12 +44,12 @@ impl Plan {
     }
 }
 
-/// What one load of a table has shown.
+/// The results of one load of a table.
 #[derive(Debug, Clone)]
 pub(super) struct Load {
     /// For each part: how many rows, and how long it took.
     pub(super) parts: Vec<(u32, Duration)>,
-    /// What the engine tells.
+    /// The figures that the engine gives.
     pub(super) figures: Figures,
     /// How many reads a second: rows by key, anywhere and among the newest; and spans of [`SPAN`] rows.
     pub(super) reads: Option<[f64; 3]>,
@@ -57,11 +57,11 @@ pub(super) struct Load {
     pub(super) is_ordered: bool,
 }
 
-/// What the rows of all tables have in common.
+/// The parts that the rows of all tables share.
 pub(super) struct Loader {
     pub(super) plan: Plan,
     pub(super) sample: Sample,
-    /// What payloads are cut out of, so that no two neighbours are equal and nothing can be compressed.
+    /// Payloads are cut out of these bytes, so that no two neighbours are equal and nothing can be compressed.
     noise: Vec<u8>,
 }
 

@@ -1,14 +1,14 @@
-//! Which rows are read: the same ones of each table.
+//! Chooses the rows that are read: the same ones of each table.
 
 /// How many rows a span has.
 pub(super) const SPAN: u32 = 100;
 
-/// Which rows are read, by their numbers.
+/// The numbers of the rows that are read.
 #[derive(Debug)]
 pub(super) struct Sample {
     /// Anywhere in the table.
     pub(super) random: Vec<u32>,
-    /// Of the last hundredth.
+    /// Rows of the last hundredth.
     pub(super) newest: Vec<u32>,
     /// The first rows of spans.
     pub(super) spans: Vec<u32>,

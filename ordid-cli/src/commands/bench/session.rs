@@ -1,4 +1,4 @@
-//! What is said to each engine: tables, rows and reads.
+//! Talks to each engine: creates tables, inserts rows, and reads.
 
 use std::{
     fmt::Write as _,

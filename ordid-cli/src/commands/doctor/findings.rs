@@ -1,4 +1,4 @@
-//! What the doctor finds, and the list of its rules.
+//! The doctor's findings, and the list of its rules.
 
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ pub(crate) struct Rule {
     pub(crate) id: &'static str,
     /// How bad its findings are, at most.
     pub(crate) severity: Severity,
-    /// What it finds, in a sentence.
+    /// A sentence that says what the rule finds.
     pub(crate) summary: &'static str,
 }
 
@@ -53,10 +53,10 @@ pub(crate) struct Finding {
     pub(crate) severity: Severity,
     pub(crate) table: Option<TableName>,
     pub(crate) column: Option<String>,
-    /// What is wrong, and with how many values.
+    /// The message: what is wrong, and with how many values.
     pub(crate) message: String,
     pub(crate) evidence: Evidence,
-    /// What it costs this table.
+    /// The cost for this table.
     pub(crate) cost: String,
     /// The remedy, as SQL.
     pub(crate) fix: String,

@@ -1,4 +1,4 @@
-//! What the doctor says, as a report for a browser.
+//! Makes a report for a browser of the doctor's answer.
 
 use super::{
     Arguments,

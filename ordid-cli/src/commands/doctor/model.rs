@@ -1,4 +1,4 @@
-//! What every engine's catalog says, in one form: all that the rules know of a database.
+//! The catalogs of all engines in one form, which is all that the rules know of a database.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -7,7 +7,7 @@ use crate::engine::Engine;
 /// A database, as far as it was seen.
 #[derive(Debug)]
 pub(crate) struct Examined {
-    /// Which engine it is.
+    /// The engine.
     pub(crate) engine: Engine,
     /// The server's own words.
     pub(crate) version: String,
@@ -17,16 +17,16 @@ pub(crate) struct Examined {
     pub(crate) prepared: Vec<(String, i64)>,
     /// The tables.
     pub(crate) tables: Vec<Table>,
-    /// What could not be seen.
+    /// The parts that could not be seen.
     pub(crate) unseen: Vec<Unseen>,
 }
 
 /// Something that could not be seen.
 #[derive(Debug, Clone)]
 pub(crate) struct Unseen {
-    /// Of which table.
+    /// The table.
     pub(crate) table: TableName,
-    /// What was not seen.
+    /// The part that was not seen.
     pub(crate) what: &'static str,
     /// Why.
     pub(crate) why: String,
@@ -52,7 +52,7 @@ impl fmt::Display for TableName {
     }
 }
 
-/// Where a table keeps its rows.
+/// The place where a table keeps its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Storage {
     /// In the order in which they came, with all keys in indexes: PostgreSQL.
@@ -70,7 +70,7 @@ pub(crate) enum Storage {
 pub(crate) struct Insertion {
     /// The expression that rises with it, as SQL.
     pub(crate) sql: String,
-    /// What it is, for people.
+    /// A name of it, for people.
     pub(crate) by: String,
 }
 
@@ -173,13 +173,13 @@ pub(crate) struct Column {
     /// The collation of a text.
     pub(crate) collation: Option<Collation>,
     pub(crate) is_nullable: bool,
-    /// What numbers its rows.
+    /// The way its rows are numbered.
     pub(crate) counter: Option<Counter>,
     /// Whether it is SQLite's rowid.
     pub(crate) is_rowid: bool,
 }
 
-/// What a column's type holds.
+/// The kind of values that a column's type holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Integers of so many bits.
@@ -233,7 +233,7 @@ pub(crate) struct Collation {
     pub(crate) bytes_a_character: u32,
 }
 
-/// What a collation tells apart, and in which order it puts it.
+/// A collation: which texts it tells apart, and how it orders them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compares {
     /// By bytes or code points.
@@ -244,7 +244,7 @@ pub(crate) enum Compares {
     IgnoringCase,
 }
 
-/// What numbers a column's rows.
+/// The way a column's rows are numbered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Counter {
     /// Its name, such as a sequence's.

@@ -1,4 +1,4 @@
-//! What the catalogs of MySQL and MariaDB say.
+//! Reads the catalogs of MySQL and MariaDB.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const FEW_PAGES: u64 = 64;
 /// A page of InnoDB, unless the server says otherwise.
 const PAGE: u64 = 16_384;
 
-/// What InnoDB leaves free when keys come in order.
+/// The part of a page that InnoDB leaves free when keys come in order.
 const ORDERED_FILL: f64 = 15.0 / 16.0;
 
 /// The server's prepared transactions, of all programs.

@@ -1,4 +1,4 @@
-//! What PostgreSQL's catalog says.
+//! Reads PostgreSQL's catalog.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ const REFERENCES: &str = "SELECT f.conrelid, f.conname, n.nspname, p.relname, \
     FROM pg_constraint f JOIN pg_class p ON p.oid = f.confrelid JOIN pg_namespace n ON n.oid = p.relnamespace \
     WHERE f.contype = 'f' AND f.conparentid = 0 ORDER BY f.conrelid, f.conname";
 
-/// What the whole database says of itself.
+/// Reads the settings of the whole database.
 pub(crate) struct Server {
     pub(crate) version: String,
     pub(crate) settings: BTreeMap<String, String>,
@@ -237,7 +237,7 @@ fn column(
         };
         let is_bytes = match &*provider {
             "i" => false,
-            // Of version 17: C and C.UTF-8 compare code points, PG_UNICODE_FAST does, too.
+            // Version 17 has these: C and C.UTF-8 compare code points, and so does PG_UNICODE_FAST.
             "b" => true,
             _ => {
                 let locale = locale.to_ascii_lowercase();

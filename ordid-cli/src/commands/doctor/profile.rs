@@ -1,4 +1,4 @@
-//! What is in a column: of which schemes the values are, how they are spelt, and in which order they came.
+//! Describes the values of a column: their schemes, their spelling, and the order in which they came.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const DAY: i64 = 86_400_000;
 /// Fewer values prove nothing about a column.
 pub(crate) const FEW: usize = 8;
 
-/// What is in a column.
+/// The description of a column's values.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     /// How many values were read that are not NULL.
@@ -37,7 +37,7 @@ pub(crate) struct Profile {
     pub(crate) schemes: Vec<Share>,
     /// Other schemes that read a likely time in as many values.
     pub(crate) also: Vec<&'static str>,
-    /// What each value of a known row says.
+    /// The reading of each value of a known row.
     pub(crate) parts: Vec<Part>,
     /// How many rows stand below the row that was inserted before them, and how many pairs were compared.
     pub(crate) steps_down: Option<(usize, usize)>,
@@ -143,7 +143,7 @@ pub(crate) struct Share {
     pub(crate) times: Option<(i64, i64)>,
 }
 
-/// What a value says.
+/// The reading of a value.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     /// The row in the sample.
@@ -432,7 +432,7 @@ fn version(bytes: &[u8; 16]) -> Option<usize> {
         .filter(|version| (1..=8).contains(version))
 }
 
-/// What integers are.
+/// The scheme that integers may be of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Integers {
     /// Small, or one after the other.
@@ -658,7 +658,7 @@ mod tests {
 
     #[test]
     fn times_of_rows_decide_between_layouts() {
-        // What snowflake reads as 2026, Baidu's layout reads as 2018.
+        // A number that is 2026 for Snowflake is 2018 for Baidu's layout.
         let numbers: Vec<i128> = snowflakes().collect();
         let rows = |created| -> Vec<Row> {
             let row = |number: &i128| Row {

@@ -1,4 +1,4 @@
-//! Which type a key column should have, and SQLite's remedy for a wrong one: to build its table again.
+//! Decides which type a key column should have. SQLite's remedy for a wrong type is to build the table again.
 //!
 //! [`Context::target`] decides for all rules, so that no fix contradicts another. The findings of a table, and of tables
 //! that refer to a column whose values change, share one rebuild ([`share`]).
@@ -75,7 +75,7 @@ impl<'a> Context<'a> {
     fn target_within(&self, table: &Table, column: &Column, depth: usize) -> Target {
         if let Some((parent, key)) = self.parent(table, column)
             && depth > 0
-            // What a parent that was not read should be is known by its declaration only.
+            // Only its declaration says what a parent should be that was not read.
             && (self.sql.0 == Engine::Sqlite || self.key(parent, key).is_some())
         {
             return self.target_within(parent, key, depth - 1);
@@ -460,7 +460,7 @@ fn plan<'a>(
             return quoted;
         };
         let key = context.key(table, column);
-        // Where all values were seen and none is a text, no function is needed.
+        // No function is needed if all values were seen and none is a text.
         let has_texts = !table.sample.is_whole || key.is_none_or(has_uuid_texts);
         match context.target(table, column).has_bytes && has_texts {
             true => bytes(key, &quoted),

@@ -20,7 +20,7 @@ use super::{
     sql::Sql,
 };
 
-/// What rules look at.
+/// The database as rules see it.
 pub(crate) struct Context<'a> {
     pub(crate) examined: &'a Examined,
     pub(crate) sql: Sql,
@@ -91,7 +91,7 @@ impl Key<'_> {
     }
 }
 
-/// What a rule says.
+/// The answer of a rule.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// If it is another one than the rule's.
@@ -150,7 +150,7 @@ impl<'a> Context<'a> {
         for key in &self.keys {
             let mut damage = values::findings(self, key);
             damage.extend(texts::finding(self, key));
-            // Of values that are not what they should be the order says nothing.
+            // The order of values that are not what they should be means nothing.
             if !damage
                 .iter()
                 .any(|finding| WITHOUT_ORDER.contains(&finding.rule))
@@ -169,7 +169,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What makes the order of a column's values meaningless.
+/// The reason why the order of a column's values means nothing.
 static WITHOUT_ORDER: [&Rule; 7] = [
     &MIXED_SPELLINGS,
     &MIXED_STORAGE,

@@ -1,4 +1,4 @@
-//! Which rows are read, and how.
+//! Chooses the rows that are read, and reads them.
 
 use super::{
     model::{Insertion, Kind, Row, Storage, Table, Unseen, Value},

@@ -38,7 +38,7 @@ fn result(finding: &Finding) -> Value {
     let index = index
         .and_then(|index| i64::try_from(index).ok())
         .unwrap_or(-1);
-    // What stands for the same problem in the next run, whatever its figures are.
+    // This identifies the same problem in the next run, whatever its figures are.
     let place = place(finding);
     json!({
         "ruleId": finding.rule.id,

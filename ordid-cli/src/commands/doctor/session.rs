@@ -23,7 +23,7 @@ const CATALOG_LIMIT: Duration = Duration::from_secs(10);
 /// How much longer than its limit a query may take until its connection is given up.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What a query returns: a text for each value that is not NULL.
+/// The rows that a query returns: a text for each value that is not NULL.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 /// Why a query has no answer.

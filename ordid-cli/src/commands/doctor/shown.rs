@@ -1,4 +1,4 @@
-//! What the doctor says, as text and as JSON.
+//! Shows the doctor's answer as text and as JSON.
 
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ pub(crate) struct Table {
     pub(crate) bytes: Option<u64>,
     pub(crate) sampled_rows: usize,
     pub(crate) sampled_how: String,
-    /// What says in which order rows were inserted; null if nothing does.
+    /// The column or address that says in which order rows were inserted; null if nothing does.
     pub(crate) inserted_by: Option<String>,
     pub(crate) keys: Vec<KeyRow>,
 }

@@ -1,4 +1,4 @@
-//! What SQLite's schema says.
+//! Reads SQLite's schema.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What the database says of a table: how it is partitioned, by which column, and of which scheme its keys are.
+//! Asks the database how a table is partitioned, by which column, and which scheme its keys are of.
 
 use std::collections::BTreeMap;
 
@@ -265,7 +265,7 @@ impl Table {
                 Some((catalogue::find(name)?, certainty, column))
             })
             .collect();
-        // Of several, those whose own text a column of text has.
+        // If there are several, a column of text has keys of the scheme whose own text it has.
         let is_own =
             |entry: &'static Entry| texts.iter().all(|text| entry.parse(None, text).is_ok());
         let own: Vec<_> = surest.iter().filter(|it| is_own(it.0)).copied().collect();

@@ -1,4 +1,4 @@
-//! What depends on the moved columns in MySQL and MariaDB, and the indexes that have them.
+//! Finds the things that depend on the moved columns in MySQL and MariaDB, and the indexes that have them.
 
 use super::{Found, of, quote, text};
 use crate::{

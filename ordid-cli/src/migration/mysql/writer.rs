@@ -323,7 +323,7 @@ impl Writer<'_> {
         )
     }
 
-    /// What keeps columns that change by themselves as they are.
+    /// Returns the assignments that keep columns as they are which change by themselves.
     fn kept(&self, table: usize, alias: &str) -> String {
         let columns = self.found.touched.get(table).map_or(&[][..], Vec::as_slice);
         columns

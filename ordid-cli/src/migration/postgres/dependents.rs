@@ -1,4 +1,4 @@
-//! What depends on the moved columns in PostgreSQL, and the indexes that have them.
+//! Finds the things that depend on the moved columns in PostgreSQL, and the indexes that have them.
 
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
 

@@ -317,7 +317,8 @@ impl Writer<'_> {
         )
     }
 
-    /// What comes first in a transaction that changes rows: other triggers do not run, where that can be said.
+    /// Returns the statement that comes first in a transaction that changes rows. It turns other triggers off, if the user may
+    /// do that.
     fn quiet(&self) -> Vec<String> {
         match self.found.is_superuser && self.found.has_update_triggers {
             true => vec!["SET LOCAL session_replication_role = replica".to_owned()],

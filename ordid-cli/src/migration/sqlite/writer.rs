@@ -11,7 +11,7 @@ use super::{
     Rebuilt, quote,
 };
 
-/// What the old keys are, and so those that a rollback gives to new rows.
+/// The kind of the old keys, and of those that a rollback gives to new rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OldKey {
     /// Numbers: the next ones.

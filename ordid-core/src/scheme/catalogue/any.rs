@@ -362,7 +362,7 @@ impl fmt::Debug for AnyGenerator {
     }
 }
 
-/// What all schemes can do, without their types. The bytes are those of a raw key of the scheme.
+/// A scheme without its type. All functions take the bytes of a raw key of the scheme.
 pub(super) trait AnyScheme: fmt::Debug + Sync {
     fn orders(&self) -> Orders;
     fn raw(&self) -> RawForm;

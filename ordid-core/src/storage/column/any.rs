@@ -25,7 +25,7 @@ pub struct AnyColumn {
     pub sql_type: &'static str,
     /// How the database compares the stored values.
     pub comparison: Comparison,
-    /// Where it is written how the database compares this type.
+    /// The manual's section or the source file that says how the database compares this type.
     pub source: &'static str,
     /// The raw keys that it stores.
     pub raw: RawForm,

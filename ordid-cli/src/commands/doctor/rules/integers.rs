@@ -292,7 +292,7 @@ fn end(highest: &[u8], scheme: &str) -> Option<i64> {
     None
 }
 
-/// What values show of two writers with one node.
+/// The signs of two writers with one node in the values.
 #[derive(Default)]
 struct Signs {
     /// Keys that are there twice.

@@ -1,4 +1,4 @@
-//! What concerns no single table: settings, prepared transactions, and what was not seen.
+//! Rules that concern no single table: settings, prepared transactions, and parts that were not seen.
 
 use super::{
     super::{

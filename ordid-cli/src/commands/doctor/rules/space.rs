@@ -1,4 +1,4 @@
-//! What keys take: emptier pages, a second tree.
+//! Rules about the space that keys take: emptier pages, a second tree.
 
 use super::{
     super::{

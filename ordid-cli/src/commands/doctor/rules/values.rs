@@ -1,4 +1,4 @@
-//! What single values of a key tell: damage, padding, times that are still to come.
+//! Rules about single values of a key: damage, padding, times that are still to come.
 
 use super::{
     super::{

@@ -1,4 +1,4 @@
-//! What must not be there before the switch, the way back and the end: indexes, foreign keys and checks of moved columns
+//! Looks for things that must not be there before the switch, the way back and the end: indexes, foreign keys and checks of moved columns
 //! that the plan does not know.
 
 use super::{Writer, column_exists, index_exists};

@@ -1,4 +1,4 @@
-//! What the tests of two-phase commits know of the servers.
+//! The servers, as the tests of two-phase commits know them.
 
 use std::time::Duration;
 
@@ -52,10 +52,10 @@ pub trait Prepares:
     /// Returns these options, under a name by which the server tells the sessions from others.
     fn named(options: Options<Self>) -> Options<Self>;
 
-    /// What a server needs so that there can be such sessions.
+    /// The statement that a server needs so that there can be such sessions.
     const NAMED: Option<&'static str> = None;
 
-    /// What counts them.
+    /// The query that counts them.
     const COUNTS_NAMED: &'static str;
 
     fn url(options: &Options<Self>) -> String;

@@ -1,4 +1,4 @@
-//! What only transactions of XA do.
+//! Tests of transactions of XA alone.
 
 use libtest_mimic::Trial;
 use ordid_sqlx::{OrphanDecision, Retry, prepared_orphans, recover_prepared};
