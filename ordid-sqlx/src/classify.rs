@@ -1,6 +1,9 @@
 //! What SQLx's errors mean for a flush. What the database's own mean is found in `ordid-sql`.
 
-use ordid_sql::{DriverError, EngineProfile, classify::Report};
+use ordid_sql::{
+    DriverError, EngineProfile, Failure,
+    classify::{Classified, Report},
+};
 use sqlx::error::DatabaseError;
 
 use crate::Error;
@@ -16,23 +19,33 @@ pub(crate) fn classify_commit(error: sqlx::Error) -> DriverError<sqlx::Error> {
     of(error, true)
 }
 
+/// Returns what an error of a statement other than COMMIT means, by the same tables as a flush: whether the statement may
+/// succeed another time on this connection ([`Failure::Transient`]), on another one ([`Failure::Lost`]), or not.
+pub fn failure_of(error: &sqlx::Error) -> Failure {
+    match error {
+        sqlx::Error::Database(found) => classified(&**found, false).failure,
+        _ => own(error, false),
+    }
+}
+
+fn classified(found: &(dyn DatabaseError + 'static), is_commit: bool) -> Classified {
+    let code = found.code();
+    let (engine, number) = engine(found, code.as_deref());
+    engine.classify(&Report {
+        sqlstate: code.as_deref(),
+        number,
+        kind: kind(found.kind()),
+        constraint: found.constraint(),
+        column: column(found),
+        message: found.message(),
+        is_commit,
+        ..Report::default()
+    })
+}
+
 fn of(error: sqlx::Error, is_commit: bool) -> DriverError<sqlx::Error> {
     match &error {
-        sqlx::Error::Database(found) => {
-            let code = found.code();
-            let (engine, number) = engine(&**found, code.as_deref());
-            let report = Report {
-                sqlstate: code.as_deref(),
-                number,
-                kind: kind(found.kind()),
-                constraint: found.constraint(),
-                column: column(&**found),
-                message: found.message(),
-                is_commit,
-                ..Report::default()
-            };
-            engine.classify(&report).of(error)
-        }
+        sqlx::Error::Database(found) => classified(&**found, is_commit).of(error),
         _ => {
             let failure = own(&error, is_commit);
             DriverError {
@@ -110,6 +123,7 @@ mod tests {
             (sqlx::Error::PoolClosed, Refused),
             (sqlx::Error::RowNotFound, Refused),
         ] {
+            assert_eq!(failure_of(&error), expected);
             assert_eq!(own(&error, false), expected, "{error}");
         }
     }

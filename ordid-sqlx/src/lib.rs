@@ -161,6 +161,7 @@ mod two_phase;
 mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
+pub use classify::failure_of;
 pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers};
 pub use follower::{FollowError, Follower};
 #[cfg(feature = "postgres")]
@@ -177,8 +178,8 @@ pub use ordid_sql::follower::{Batch, Position};
 pub use ordid_sql::leases::{TicketChoice, TicketForm};
 pub use ordid_sql::mapping::Mapping;
 pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
+    Action, ChunkLimits, EngineProfile, Failure, FlushError, FlushPlan, Flushed, FlushedTable,
+    NotBulk, OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
     Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
 };
 pub use over::Over;

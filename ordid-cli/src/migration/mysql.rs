@@ -10,8 +10,8 @@ use ordid_core::storage::{Dialect as _, dialect::MySql};
 use super::{
     model::Table,
     request::{Draft, Refusals, Request},
-    session::Session,
-    subject::{Column, ForeignKey, Moved, creation_time, literal, named, old_default},
+    session::{Session, text},
+    subject::{self, Column, ForeignKey, Moved, creation_time, literal, named, old_default},
     target::Target,
 };
 use crate::{engine::Engine, failure::Failure, near};
@@ -43,10 +43,6 @@ impl FoundColumn {
     fn is_auto_increment(&self) -> bool {
         self.extra.contains("auto_increment")
     }
-}
-
-fn text(row: &[Option<String>], at: usize) -> String {
-    row.get(at).cloned().flatten().unwrap_or_default()
 }
 
 fn quote(name: &str) -> String {
@@ -387,24 +383,7 @@ async fn tables(
                 actions,
             }),
         };
-        let known = tables
-            .iter_mut()
-            .find(|it| it.schema == child_schema && it.name == child);
-        match known {
-            Some(table) if table.columns.iter().any(|it| it.name == column.name) => {
-                refusals.add(format!(
-                    "{title}.{} has two foreign keys to the table",
-                    column.name
-                ));
-            }
-            Some(table) => table.columns.push(column),
-            None => tables.push(Moved {
-                schema: child_schema,
-                name: child,
-                columns: vec![column],
-                indexes: Vec::new(),
-            }),
-        }
+        subject::refer(&mut tables, (child_schema, child), column, refusals);
     }
     Ok(tables)
 }

@@ -15,8 +15,8 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 use super::{
     model::Table,
     request::{Draft, Refusals, Request},
-    session::Session,
-    subject::{Column, ForeignKey, Moved, creation_time, literal, named, old_default},
+    session::{Session, text},
+    subject::{self, Column, ForeignKey, Moved, creation_time, literal, named, old_default},
     target::Target,
 };
 use crate::{failure::Failure, near};
@@ -47,10 +47,6 @@ struct FoundColumn {
 
 /// Makes the server write schemas into its texts.
 const WITHOUT_PATH: &str = "SET search_path = pg_catalog";
-
-fn text(row: &[Option<String>], at: usize) -> String {
-    row.get(at).cloned().flatten().unwrap_or_default()
-}
 
 fn is_true(row: &[Option<String>], at: usize) -> bool {
     text(row, at) == "t"
@@ -367,24 +363,7 @@ async fn tables(
                 definition,
             }),
         };
-        let known = tables
-            .iter_mut()
-            .find(|it| it.schema == child_schema && it.name == child);
-        match known {
-            Some(table) if table.columns.iter().any(|it| it.name == column.name) => {
-                refusals.add(format!(
-                    "{title}.{} has two foreign keys to the table",
-                    column.name
-                ));
-            }
-            Some(table) => table.columns.push(column),
-            None => tables.push(Moved {
-                schema: child_schema,
-                name: child,
-                columns: vec![column],
-                indexes: Vec::new(),
-            }),
-        }
+        subject::refer(&mut tables, (child_schema, child), column, refusals);
     }
     Ok(tables)
 }

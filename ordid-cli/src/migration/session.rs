@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ordid_sqlx::{Failure as Meaning, failure_of};
 use sqlx::{
     AssertSqlSafe, Executor as _, MySqlConnection, PgConnection, Row as _, SqliteConnection,
 };
@@ -15,6 +16,11 @@ use crate::{
 
 /// A row, as texts.
 pub(crate) type Cells = Vec<Option<String>>;
+
+/// Returns a text of a row; an empty one for NULL.
+pub(crate) fn text(row: &[Option<String>], at: usize) -> String {
+    row.get(at).cloned().flatten().unwrap_or_default()
+}
 
 /// A connection that is one session of the server.
 pub(crate) enum Session {
@@ -39,25 +45,10 @@ pub(crate) struct Fault {
 
 impl From<sqlx::Error> for Fault {
     fn from(error: sqlx::Error) -> Self {
-        let code = error
-            .as_database_error()
-            .and_then(|error| error.code())
-            .unwrap_or_default()
-            .into_owned();
-        let number = match error.as_database_error() {
-            Some(error) => error
-                .try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>()
-                .map_or(0, sqlx::mysql::MySqlDatabaseError::number),
-            None => 0,
-        };
+        let meaning = failure_of(&error);
         Self {
-            // PostgreSQL: a lock timeout, a deadlock, a serialization failure. MySQL and MariaDB: a lock timeout, a
-            // deadlock, MariaDB's "no wait", a definition that has changed. SQLite: busy.
-            is_contention: matches!(
-                code.as_str(),
-                "55P03" | "40P01" | "40001" | "5" | "261" | "517"
-            ) || matches!(number, 1205 | 1213 | 1412 | 1020),
-            is_lost: error.as_database_error().is_none(),
+            is_contention: meaning == Meaning::Transient,
+            is_lost: meaning == Meaning::Lost || error.as_database_error().is_none(),
             message: match error.as_database_error() {
                 Some(error) => error.message().to_owned(),
                 None => error.to_string(),

@@ -10,7 +10,7 @@ use ordid_core::storage::{Dialect as _, dialect::Sqlite};
 use super::{
     model::Table,
     request::{Draft, Refusals, Request},
-    session::Session,
+    session::{Session, text},
     sqlite_ddl::{expression_over, has_content_of, has_word, index_computes},
     subject::{creation_time, literal, named},
     target::Target,
@@ -33,10 +33,6 @@ struct Rebuilt {
     moved: Moving,
     /// Its indexes and triggers.
     others: Vec<String>,
-}
-
-fn text(row: &[Option<String>], at: usize) -> String {
-    row.get(at).cloned().flatten().unwrap_or_default()
 }
 
 fn quote(name: &str) -> String {

@@ -1,5 +1,7 @@
 //! The tables of a move, as the files of the engines share them.
 
+use super::{model::Check, request::Refusals};
+
 /// The longest name that every engine takes: PostgreSQL's.
 const LONGEST: usize = 63;
 
@@ -79,6 +81,91 @@ impl Column {
     pub(crate) fn old_name(&self) -> String {
         named("ordid_old_", &self.name, "")
     }
+}
+
+/// Adds a column that refers to the table: to its own table, which is named by schema and name.
+pub(crate) fn refer(
+    tables: &mut Vec<Moved>,
+    (schema, name): (String, String),
+    column: Column,
+    refusals: &mut Refusals,
+) {
+    let known = tables
+        .iter_mut()
+        .find(|it| it.schema == schema && it.name == name);
+    match known {
+        Some(table) if table.columns.iter().any(|it| it.name == column.name) => {
+            refusals.add(format!(
+                "{}.{} has two foreign keys to the table",
+                table.title(),
+                column.name
+            ));
+        }
+        Some(table) => table.columns.push(column),
+        None => tables.push(Moved {
+            schema,
+            name,
+            columns: vec![column],
+            indexes: Vec::new(),
+        }),
+    }
+}
+
+/// How an engine writes what [`pairs`] asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words {
+    /// Writes a name.
+    pub(crate) quote: fn(&str) -> String,
+    /// Writes the name of a table.
+    pub(crate) table: fn(&Moved) -> String,
+    /// Writes that two values differ, of which both or one may be NULL.
+    pub(crate) differ: fn(&str, &str) -> String,
+}
+
+/// Returns the counts by which the other columns, which are going to have the names, are held against those that have
+/// them. The first table is the one that is moved, and its first column the key.
+pub(crate) fn pairs(
+    tables: &[Moved],
+    words: Words,
+    word: &str,
+    other: fn(&Column) -> String,
+) -> Vec<Check> {
+    let [moved, ..] = tables else {
+        return Vec::new();
+    };
+    let [key, ..] = &moved.columns[..] else {
+        return Vec::new();
+    };
+    let Words {
+        quote,
+        table: write,
+        differ,
+    } = words;
+    let (main, other_key) = (write(moved), quote(&other(key)));
+    let mut checks = vec![Check::new(
+        format!(
+            "rows of {} without a {word} key of their own",
+            moved.title()
+        ),
+        format!("SELECT count(*) - count(DISTINCT {other_key}) FROM {main}"),
+    )];
+    for table in tables {
+        for (column, _) in table.references() {
+            let differ = differ(
+                &format!("c.{}", quote(&column.name)),
+                &format!("it.{}", quote(&key.name)),
+            );
+            checks.push(Check::new(
+                format!("rows of {} whose {word} {} is another row's", table.title(), column.name),
+                format!(
+                    "SELECT count(*) FROM {} AS c LEFT JOIN {main} AS it ON it.{other_key} = c.{} WHERE {differ}",
+                    write(table),
+                    quote(&other(column))
+                ),
+            ));
+        }
+    }
+    checks
 }
 
 /// Returns a name that is not too long, of a prefix, a name and a suffix.

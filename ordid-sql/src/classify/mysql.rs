@@ -133,6 +133,7 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         | 3572 // NOWAIT
         | 1020 // record has changed since last read: MariaDB's snapshot isolation
         | 1317
+        | 1412 // the table's definition has changed, try the transaction again
         | 1040 | 1203 // too many connections, of all or of a user
         | 1637 // too many concurrent transactions
         | 1047 // Galera: the node is not ready
@@ -249,7 +250,9 @@ mod tests {
     fn numbers_say_whether_another_time_may_succeed() {
         for (numbers, expected) in [
             (
-                &[1205, 1213, 1614, 3572, 1020, 1317, 1040, 1203, 1047, 3101][..],
+                &[
+                    1205, 1213, 1614, 3572, 1020, 1317, 1412, 1040, 1203, 1047, 3101,
+                ][..],
                 Transient,
             ),
             (&[8002, 8005, 8022, 8028, 9002, 9005, 9007], Transient),

@@ -21,7 +21,7 @@ use ordid_core::storage::{Dialect as _, dialect::MySql};
 use super::{Found, FoundColumn, quote};
 use crate::migration::{
     model::{Action, Check, Statement, Step},
-    subject::{Column, ForeignKey, Index, Moved, literal, named, replace_identifier},
+    subject::{Column, ForeignKey, Index, Moved, Words, literal, named, pairs, replace_identifier},
     target::Target,
 };
 
@@ -427,34 +427,14 @@ impl Writer<'_> {
         )
     }
 
-    /// The counts by which the other columns, which are going to have the names, are held against those that have them.
+    /// Returns the counts by which the other columns are held against those that have the names.
     fn pairs(&self, word: &str, other: fn(&Column) -> String) -> Vec<Check> {
-        let (main, key, other_key) = (
-            self.table(self.main()),
-            quote(&self.key().name),
-            quote(&other(self.key())),
-        );
-        let mut checks = vec![Check::new(
-            format!(
-                "rows of {} without a {word} key of their own",
-                self.main().title()
-            ),
-            format!("SELECT COUNT(*) - COUNT(DISTINCT {other_key}) FROM {main}"),
-        )];
-        for table in &self.found.tables {
-            for (column, _) in table.references() {
-                checks.push(Check::new(
-                    format!("rows of {} whose {word} {} is another row's", table.title(), column.name),
-                    format!(
-                        "SELECT COUNT(*) FROM {} AS c LEFT JOIN {main} AS it ON it.{other_key} = c.{} WHERE NOT (c.{} <=> it.{key})",
-                        self.table(table),
-                        quote(&other(column)),
-                        quote(&column.name)
-                    ),
-                ));
-            }
-        }
-        checks
+        let words = Words {
+            quote,
+            table: |table| MySql::quote_table(Some(&table.schema), &table.name),
+            differ: |left, right| format!("NOT ({left} <=> {right})"),
+        };
+        pairs(&self.found.tables, words, word, other)
     }
 
     /// The counts under the lock: links that only one of two columns has. They read an index, which each foreign key has.

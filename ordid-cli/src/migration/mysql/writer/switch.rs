@@ -12,6 +12,25 @@ use crate::migration::{
     subject::{Column, Index, Moved, literal},
 };
 
+/// The names that columns and indexes have while others have theirs.
+#[derive(Clone, Copy)]
+struct Names {
+    column: fn(&Column) -> String,
+    index: fn(&Index) -> String,
+}
+
+/// Before the switch.
+const NEW: Names = Names {
+    column: Column::new_name,
+    index: Writer::new_index,
+};
+
+/// After it.
+const OLD: Names = Names {
+    column: Column::old_name,
+    index: Writer::old_index,
+};
+
 impl Writer<'_> {
     fn lock(&self) -> Vec<String> {
         let mut tables: Vec<String> = self
@@ -110,36 +129,38 @@ impl Writer<'_> {
         statements
     }
 
+    /// Writes the statement that exchanges names: what has the names of columns and indexes gets those of `away`, and what has
+    /// those of `here` gets the names.
+    fn exchange(&self, table: &Moved, away: Names, here: Names) -> String {
+        let columns = Self::each(table, |it| {
+            format!(
+                "RENAME COLUMN {1} TO {2}, RENAME COLUMN {0} TO {1}",
+                quote(&(here.column)(it)),
+                quote(&it.name),
+                quote(&(away.column)(it))
+            )
+        });
+        let indexes = table.indexes.iter().filter(|it| !it.is_primary).map(|it| {
+            format!(
+                ", RENAME INDEX {0} TO {1}, RENAME INDEX {2} TO {0}",
+                quote(&it.name),
+                quote(&(away.index)(it)),
+                quote(&(here.index)(it))
+            )
+        });
+        format!(
+            "ALTER TABLE {} {columns}{}{ONLINE}",
+            self.table(table),
+            indexes.collect::<String>()
+        )
+    }
+
     pub(super) fn switch(&self) -> Step {
         let mut statements = self.drop_triggers();
         for table in &self.found.tables {
-            let renames = Self::each(table, |it| {
-                format!(
-                    "RENAME COLUMN {1} TO {2}, RENAME COLUMN {0} TO {1}",
-                    quote(&it.new_name()),
-                    quote(&it.name),
-                    quote(&it.old_name())
-                )
-            });
-            let indexes: String = table
-                .indexes
-                .iter()
-                .filter(|it| !it.is_primary)
-                .map(|it| {
-                    format!(
-                        ", RENAME INDEX {0} TO {1}, RENAME INDEX {2} TO {0}",
-                        quote(&it.name),
-                        quote(&Self::old_index(it)),
-                        quote(&Self::new_index(it))
-                    )
-                })
-                .collect();
             statements.push(
-                Statement::new(format!(
-                    "ALTER TABLE {} {renames}{indexes}{ONLINE}",
-                    self.table(table)
-                ))
-                .unless(column_exists(table, &table.columns[0].old_name())),
+                Statement::new(self.exchange(table, OLD, NEW))
+                    .unless(column_exists(table, &table.columns[0].old_name())),
             );
             for column in self.given_defaults(table) {
                 statements.push(Statement::new(format!(
@@ -335,33 +356,9 @@ impl Writer<'_> {
                     .unless(not(&column_exists(table, &column.old_name()))),
                 );
             }
-            let renames = Self::each(table, |it| {
-                format!(
-                    "RENAME COLUMN {1} TO {0}, RENAME COLUMN {2} TO {1}",
-                    quote(&it.new_name()),
-                    quote(&it.name),
-                    quote(&it.old_name())
-                )
-            });
-            let indexes: String = table
-                .indexes
-                .iter()
-                .filter(|it| !it.is_primary)
-                .map(|it| {
-                    format!(
-                        ", RENAME INDEX {0} TO {2}, RENAME INDEX {1} TO {0}",
-                        quote(&it.name),
-                        quote(&Self::old_index(it)),
-                        quote(&Self::new_index(it))
-                    )
-                })
-                .collect();
             statements.push(
-                Statement::new(format!(
-                    "ALTER TABLE {} {renames}{indexes}{ONLINE}",
-                    self.table(table)
-                ))
-                .unless(not(&column_exists(table, &table.columns[0].old_name()))),
+                Statement::new(self.exchange(table, NEW, OLD))
+                    .unless(not(&column_exists(table, &table.columns[0].old_name()))),
             );
         }
         statements.extend(self.create_triggers(true));

@@ -1,10 +1,12 @@
 //! Constraints, indexes and foreign keys of the new columns, and the counts before the switch.
 
+use ordid_core::storage::{Dialect as _, dialect::Postgres};
+
 use super::{BRIEF, NONE, Writer, concurrently};
 use crate::migration::{
     model::{Action, Check, Statement, Step},
     postgres::quote,
-    subject::{Column, literal, named, replace_identifier},
+    subject::{Column, Words, literal, named, pairs, replace_identifier},
 };
 
 impl Writer<'_> {
@@ -179,35 +181,14 @@ impl Writer<'_> {
 }
 
 impl Writer<'_> {
-    /// The counts by which the other columns, which are going to have the names, are held against those that have them.
+    /// Returns the counts by which the other columns are held against those that have the names.
     pub(super) fn pairs(&self, word: &str, other: fn(&Column) -> String) -> Vec<Check> {
-        let (main, key, other_key) = (
-            self.table(self.main()),
-            quote(&self.key().name),
-            quote(&other(self.key())),
-        );
-        let mut checks = vec![Check::new(
-            format!(
-                "rows of {} without a {word} key of their own",
-                self.main().title()
-            ),
-            format!("SELECT count(*) - count(DISTINCT {other_key}) FROM {main}"),
-        )];
-        for table in &self.found.tables {
-            for (column, _) in table.references() {
-                checks.push(Check::new(
-                    format!("rows of {} whose {word} {} is another row's", table.title(), column.name),
-                    format!(
-                        "SELECT count(*) FROM {} AS c LEFT JOIN {main} AS it ON it.{other_key} = c.{} WHERE c.{} IS DISTINCT FROM \
-                         it.{key}",
-                        self.table(table),
-                        quote(&other(column)),
-                        quote(&column.name)
-                    ),
-                ));
-            }
-        }
-        checks
+        let words = Words {
+            quote,
+            table: |table| Postgres::quote_table(Some(&table.schema), &table.name),
+            differ: |left, right| format!("{left} IS DISTINCT FROM {right}"),
+        };
+        pairs(&self.found.tables, words, word, other)
     }
 
     /// The counts under the lock: links that only one of two columns has. Columns that cannot be NULL have no such rows, and
