@@ -138,6 +138,11 @@ impl Database {
     }
 }
 
+/// Returns a text of a row; an empty one for NULL.
+pub(crate) fn text(row: &[Option<String>], at: usize) -> String {
+    row.get(at).cloned().flatten().unwrap_or_default()
+}
+
 /// Returns how a command that is printed names the database, behind a space: not at all if `DATABASE_URL` has it. A URL is not
 /// repeated, as it may have a password.
 pub(crate) fn argument(url: &str) -> String {

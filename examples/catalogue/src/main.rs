@@ -4,7 +4,6 @@
 //! cargo run --release -p catalogue                  the table
 //! cargo run --release -p catalogue -- --markdown    the table of the chapter "Choose a key"
 //! cargo run --release -p catalogue -- --write FILE  the same, into this file
-//! cargo run --release -p catalogue -- TEXT...       the schemes that these keys may be of
 //! ```
 
 use std::{fs, path::Path, process::ExitCode};
@@ -13,12 +12,11 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use jiff::Timestamp as Instant;
 use ordid::{
     Error, KeyType as _,
-    clock::Timestamp,
     key::scatter::Scatter,
     layout::{Comparison, Orders},
     scheme::{
         Inspection, UuidMask,
-        catalogue::{CATALOGUE, Entry, Unknown, detect},
+        catalogue::{CATALOGUE, Entry},
     },
     uuid::Uuid,
 };
@@ -46,10 +44,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         [only, file] if only == "--write" => write(Path::new(file)),
-        texts => texts
-            .iter()
-            .try_for_each(|text| detection(text))
-            .map_err(Into::into),
+        _ => Err("the options are --markdown and --write FILE; `ordid inspect` reads keys".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -177,25 +172,6 @@ fn around_a_key() -> Result<(), Error> {
 #[derive(ordid::KeyType)]
 #[ordid(prefix = "ticket")]
 struct TicketId(Uuid);
-
-fn detection(text: &str) -> Result<(), Error> {
-    let now = Timestamp::try_from(std::time::SystemTime::now())?;
-    let detection = detect(Unknown::Text(text), now);
-    out(&format!("{text}: {detection}\n"));
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    for candidate in &detection.candidates {
-        table.add_row([
-            candidate.scheme.to_owned(),
-            format!("{:?}", candidate.certainty).to_lowercase(),
-            parts(candidate),
-        ]);
-    }
-    if !table.is_empty() {
-        out(&format!("{table}\n"));
-    }
-    Ok(())
-}
 
 /// Puts the guide's table where a file has it.
 fn write(file: &Path) -> Result<(), Box<dyn std::error::Error>> {

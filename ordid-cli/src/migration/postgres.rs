@@ -15,11 +15,11 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 use super::{
     model::Table,
     request::{Draft, Refusals, Request},
-    session::{Session, text},
+    session::Session,
     subject::{self, Column, ForeignKey, Moved, creation_time, literal, named, old_default},
     target::Target,
 };
-use crate::{failure::Failure, near};
+use crate::{database::text, failure::Failure, near};
 
 /// The catalog's description of the table.
 struct Found {

@@ -17,11 +17,6 @@ use crate::{
 /// A row, as texts.
 pub(crate) type Cells = Vec<Option<String>>;
 
-/// Returns a text of a row; an empty one for NULL.
-pub(crate) fn text(row: &[Option<String>], at: usize) -> String {
-    row.get(at).cloned().flatten().unwrap_or_default()
-}
-
 /// A connection that is one session of the server.
 pub(crate) enum Session {
     /// To PostgreSQL.

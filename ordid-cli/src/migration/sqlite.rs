@@ -10,12 +10,12 @@ use ordid_core::storage::{Dialect as _, dialect::Sqlite};
 use super::{
     model::Table,
     request::{Draft, Refusals, Request},
-    session::{Session, text},
+    session::Session,
     sqlite_ddl::{expression_over, has_content_of, has_word, index_computes},
     subject::{creation_time, literal, named},
     target::Target,
 };
-use crate::{engine::Engine, failure::Failure, near};
+use crate::{database::text, engine::Engine, failure::Failure, near};
 
 mod writer;
 

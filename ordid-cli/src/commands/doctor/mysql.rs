@@ -8,10 +8,10 @@ use super::{
         Table, TableName,
     },
     postgres::Server,
-    session::{Rows, Session, number, text},
+    session::{Rows, Session, number},
     sql::Sql,
 };
-use crate::failure::Failure;
+use crate::{database::text, failure::Failure};
 
 /// The pages below which a tree's fill says nothing.
 const FEW_PAGES: u64 = 64;

@@ -7,10 +7,10 @@ use super::{
         Collation, Column, Compares, Counter, Index, Insertion, Kind, Leaves, Reference, Storage,
         Table, TableName,
     },
-    session::{Session, by_table, names, number, text},
+    session::{Session, by_table, names, number},
     sql::Sql,
 };
-use crate::{engine::Engine, failure::Failure};
+use crate::{database::text, engine::Engine, failure::Failure};
 
 const SQL: Sql = Sql(Engine::Postgres);
 

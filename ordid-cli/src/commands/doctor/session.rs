@@ -15,7 +15,11 @@ use sqlx::{
     pool::PoolConnection,
 };
 
-use crate::{database::Database, engine::Engine, failure::Failure};
+use crate::{
+    database::{Database, text},
+    engine::Engine,
+    failure::Failure,
+};
 
 /// How long the catalog may take, at least: it is small, and nothing is known without it.
 const CATALOG_LIMIT: Duration = Duration::from_secs(10);
@@ -277,11 +281,6 @@ pub(crate) fn by_table(rows: Rows) -> BTreeMap<String, Rows> {
         grouped.entry(text(&row, 0)).or_default().push(row);
     }
     grouped
-}
-
-/// Returns a text of a row; an empty one for NULL.
-pub(crate) fn text(row: &[Option<String>], column: usize) -> String {
-    row.get(column).cloned().flatten().unwrap_or_default()
 }
 
 /// Returns a number of a row; 0 if it is none.

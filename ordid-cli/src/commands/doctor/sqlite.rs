@@ -8,10 +8,10 @@ use super::{
         Reference, Storage, Table, TableName,
     },
     postgres::Server,
-    session::{Session, number, text},
+    session::{Session, number},
     sql::Sql,
 };
-use crate::{engine::Engine, failure::Failure};
+use crate::{database::text, engine::Engine, failure::Failure};
 
 const SQL: Sql = Sql(Engine::Sqlite);
 
