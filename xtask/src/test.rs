@@ -164,7 +164,8 @@ fn run_tests(command: &mut Command, extra: &[String], summary: &mut Summary) -> 
     // One failure must not hide the others, nor leave them out of the count.
     command.args(["--locked", "--no-fail-fast"]);
     if !names_a_package(extra) {
-        command.arg("--workspace");
+        // The quickstart is built without its servers' drivers unless they are asked for.
+        command.args(["--workspace", "--features", "quickstart/servers"]);
     }
     command.args(extra);
 

@@ -17,7 +17,7 @@ pub(crate) struct Cli {
     pub(crate) data: Option<PathBuf>,
 
     /// Database to load into: postgres://user@host/database or mysql://user@host/database
-    /// (MariaDB too); it must not have these tables yet
+    /// (MariaDB too), in a build with `--features servers`; it must not have these tables yet
     #[arg(long, value_name = "URL", conflicts_with = "file")]
     pub(crate) database: Option<String>,
 

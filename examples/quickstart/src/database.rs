@@ -15,7 +15,9 @@ use crate::{
     error::{Context, Error},
 };
 
+#[cfg(feature = "servers")]
 mod mysql;
+#[cfg(feature = "servers")]
 mod postgres;
 mod sqlite;
 
@@ -35,10 +37,6 @@ pub(crate) trait Database: Backend {
     const TYPES: Types;
     /// Whether `CREATE TABLE` can be rolled back.
     const ROLLS_BACK_TABLES: bool;
-
-    /// Says how the options are called in messages, without the password; refuses those that
-    /// cannot do.
-    fn name(options: &Options<Self>) -> Result<String, Error>;
 
     /// Returns the product and its version.
     async fn describe(connection: &mut Self::Connection) -> Result<String, sqlx::Error>;
@@ -66,6 +64,14 @@ pub(crate) trait Database: Backend {
         connection: &mut Self::Connection,
         sql: String,
     ) -> Result<Vec<K>, sqlx::Error>;
+}
+
+/// A database that `--database` names.
+#[cfg(feature = "servers")]
+pub(crate) trait Server: Database {
+    /// Says how the options are called in messages, without the password; refuses those that
+    /// cannot do.
+    fn name(options: &Options<Self>) -> Result<String, Error>;
 }
 
 /// Implements the methods of [`Database`] that are the same everywhere.
@@ -131,7 +137,8 @@ pub(crate) struct Target<DB: Database> {
     pub(crate) new_file: Option<PathBuf>,
 }
 
-impl<DB: Database> Target<DB> {
+#[cfg(feature = "servers")]
+impl<DB: Server> Target<DB> {
     /// Reads a URL.
     pub(crate) fn from_url(url: &str) -> Result<Self, Error> {
         let options: Options<DB> = url.parse().context("cannot read the URL of --database")?;
@@ -142,7 +149,9 @@ impl<DB: Database> Target<DB> {
             new_file: None,
         })
     }
+}
 
+impl<DB: Database> Target<DB> {
     /// Connects, or says soon that it cannot: a pool would try again for half a minute.
     pub(crate) async fn connect(&self) -> Result<DB::Connection, Error> {
         let connecting = DB::Connection::connect_with(&self.options);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p quickstart
-//! cargo run --release -p quickstart -- --data nycflights13 --database postgres://user@host/database
+//! cargo run --release -p quickstart --features servers -- --data nycflights13 --database postgres://user@host/database
 //! ```
 //!
 //! [`data`] reads and checks everything and gives every row its key; [`load`] flushes the rows by a
@@ -15,7 +15,6 @@ use std::{
 };
 
 use clap::Parser;
-use sqlx::{MySql, Postgres};
 
 mod cli;
 mod csv_table;
@@ -29,7 +28,6 @@ mod report;
 
 use cli::Cli;
 use data::{Data, Source};
-use database::Target;
 use error::{Context, Error};
 use report::Report;
 
@@ -60,7 +58,11 @@ async fn run(cli: Cli) -> Result<(), Error> {
     }
 }
 
+#[cfg(feature = "servers")]
 async fn load_by_url(url: &str, data: Data) -> Result<Report, Error> {
+    use database::Target;
+    use sqlx::{MySql, Postgres};
+
     // Only the scheme goes into messages: there may be a password in the rest.
     match url.split_once(':').map_or("", |(scheme, _)| scheme) {
         "postgres" | "postgresql" => load::load(&Target::<Postgres>::from_url(url)?, data).await,
@@ -72,4 +74,12 @@ async fn load_by_url(url: &str, data: Data) -> Result<Report, Error> {
             "the URL of --database must begin with postgres:// or mysql://",
         )),
     }
+}
+
+#[cfg(not(feature = "servers"))]
+async fn load_by_url(_: &str, _: Data) -> Result<Report, Error> {
+    Err(Error::new(
+        "this build is for SQLite alone: write --file PATH, or for a server \
+         `cargo run --release -p quickstart --features servers -- --database URL`",
+    ))
 }

@@ -2,7 +2,7 @@
 
 use sqlx::{AssertSqlSafe, MySql, MySqlConnection};
 
-use super::{Database, Options, Size, Types, key_type, through_sqlx};
+use super::{Database, Options, Server, Size, Types, key_type, through_sqlx};
 use crate::error::Error;
 
 impl Database for MySql {
@@ -14,22 +14,6 @@ impl Database for MySql {
         options: "ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4",
     };
     const ROLLS_BACK_TABLES: bool = false;
-
-    fn name(options: &Options<Self>) -> Result<String, Error> {
-        let Some(database) = options.get_database() else {
-            return Err(Error::new(
-                "the URL of --database names no database: mysql://host/database",
-            ));
-        };
-        Ok(match options.get_socket() {
-            Some(socket) => format!("MySQL at {}, database {database}", socket.display()),
-            None => format!(
-                "mysql://{}:{}/{database}",
-                options.get_host(),
-                options.get_port()
-            ),
-        })
-    }
 
     async fn describe(connection: &mut MySqlConnection) -> Result<String, sqlx::Error> {
         let version: String = sqlx::query_scalar("SELECT VERSION()")
@@ -113,4 +97,22 @@ impl Database for MySql {
     }
 
     through_sqlx!();
+}
+
+impl Server for MySql {
+    fn name(options: &Options<Self>) -> Result<String, Error> {
+        let Some(database) = options.get_database() else {
+            return Err(Error::new(
+                "the URL of --database names no database: mysql://host/database",
+            ));
+        };
+        Ok(match options.get_socket() {
+            Some(socket) => format!("MySQL at {}, database {database}", socket.display()),
+            None => format!(
+                "mysql://{}:{}/{database}",
+                options.get_host(),
+                options.get_port()
+            ),
+        })
+    }
 }

@@ -2,7 +2,7 @@
 
 use sqlx::{PgConnection, Postgres};
 
-use super::{Database, Options, Size, Types, key_type, through_sqlx};
+use super::{Database, Options, Server, Size, Types, key_type, through_sqlx};
 use crate::error::Error;
 
 /// What an entry of a leaf page takes: a line pointer, a tuple header, a `uuid`.
@@ -17,20 +17,6 @@ impl Database for Postgres {
         options: "",
     };
     const ROLLS_BACK_TABLES: bool = true;
-
-    fn name(options: &Options<Self>) -> Result<String, Error> {
-        let database = options.get_database().unwrap_or(options.get_username());
-        Ok(match options.get_socket() {
-            Some(socket) => format!("PostgreSQL at {}, database {database}", socket.display()),
-            None => {
-                format!(
-                    "postgres://{}:{}/{database}",
-                    options.get_host(),
-                    options.get_port()
-                )
-            }
-        })
-    }
 
     async fn describe(connection: &mut PgConnection) -> Result<String, sqlx::Error> {
         let version: String = sqlx::query_scalar("SHOW server_version")
@@ -74,4 +60,20 @@ impl Database for Postgres {
     }
 
     through_sqlx!();
+}
+
+impl Server for Postgres {
+    fn name(options: &Options<Self>) -> Result<String, Error> {
+        let database = options.get_database().unwrap_or(options.get_username());
+        Ok(match options.get_socket() {
+            Some(socket) => format!("PostgreSQL at {}, database {database}", socket.display()),
+            None => {
+                format!(
+                    "postgres://{}:{}/{database}",
+                    options.get_host(),
+                    options.get_port()
+                )
+            }
+        })
+    }
 }

@@ -10,7 +10,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous},
 };
 
-use super::{Database, Options, Size, Target, Types, key_type, through_sqlx};
+use super::{Database, Size, Target, Types, key_type, through_sqlx};
 use crate::error::{Context, Error};
 
 /// A file of the user's, made if it is not there, and kept.
@@ -65,10 +65,6 @@ impl Database for Sqlite {
         options: "WITHOUT ROWID",
     };
     const ROLLS_BACK_TABLES: bool = true;
-
-    fn name(options: &Options<Self>) -> Result<String, Error> {
-        Ok(options.get_filename().display().to_string())
-    }
 
     async fn describe(connection: &mut SqliteConnection) -> Result<String, sqlx::Error> {
         let (version, foreign_keys): (String, bool) =
