@@ -74,7 +74,7 @@ async fn with_a_journal_they_are_known_after_the_flush_and_a_refused_one_fills_n
     work.add(refused);
     work.flush(&pool).await.expect_err("a negative total");
     assert_eq!((empty.0.get(), empty.1.get()), (None, None));
-    work.clear();
+    work.discard().expect("an empty journal");
 
     let filled: Vec<Filled> = (0..10)
         .map(|number| {
