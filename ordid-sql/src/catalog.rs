@@ -5,15 +5,6 @@ use std::fmt::Write as _;
 
 use crate::text::TableNames;
 
-/// Bounds the waits for locks of this transaction, unless the session has a bound.
-///
-/// MySQL and MariaDB have a bound: `innodb_lock_wait_timeout`, 50 s by default. It cannot be shortened for a
-/// transaction, and
-/// `SET SESSION` would stay with a pooled connection whose flush is dropped. MySQL 9.7 ignores it in the hint `SET_VAR`;
-/// MariaDB alone has `SET STATEMENT .. FOR`. `with_deadline` bounds the flush there.
-pub(crate) const POSTGRES_BOUNDS_WAITS: &str = "SELECT pg_catalog.set_config('lock_timeout', '10s', true) \
-    WHERE pg_catalog.current_setting('lock_timeout') = '0'";
-
 /// Stands at the end of a query that reads committed rows only, also in a session that reads uncommitted ones. A row
 /// that a transaction has inserted and not committed is locked, and passed over: the query does not wait for that
 /// transaction, which may take long. MySQL's `FOR SHARE` needs no other privilege than `SELECT`, as `FOR UPDATE` would.

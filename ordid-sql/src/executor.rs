@@ -13,7 +13,10 @@ mod stale;
 pub(crate) mod two_phase;
 mod upsert;
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use self::{
     bound::{bind, send},
@@ -34,8 +37,9 @@ pub(crate) use self::{
     upsert::Sent,
 };
 use crate::{
-    Action, Attempt, DriverError, Failure, FlushError, FlushFailure, FlushRun, Flushed, Markers,
-    Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
+    Action, Attempt, DriverError, EngineProfile, Failure, FlushError, FlushFailure, FlushRun,
+    Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
+    lock_waits,
     observe::{self, Span},
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
@@ -271,12 +275,15 @@ impl<B: RowBinder> Work<B> {
                             Step::Probe => {
                                 let gid = self.part.as_ref().and_then(Part::gid);
                                 let gid = gid.as_deref();
+                                let within =
+                                    self.lock_waits::<S::Connection>(writer.engine, deadline, true);
                                 probe(
                                     &self.rows,
                                     self.protected,
                                     connection,
                                     writer,
                                     gid,
+                                    within,
                                     &mut run,
                                 )
                                 .await
@@ -308,7 +315,16 @@ impl<B: RowBinder> Work<B> {
             Ok(flushed) => return Ok(flushed),
             Err(failure) => failure,
         };
-        Err(located(&mut self.rows, source, scope, writer, link, failure).await)
+        let within =
+            self.lock_waits::<S::Connection>(writer.engine, deadline, self.unresolved.is_some());
+        let within = within.filter(|_| wanted == TransactionScope::Transaction);
+        let mut failure = failure;
+        let rows = &mut self.rows;
+        let locating = locate_row(rows, source, scope, writer, link, within, &mut failure);
+        if deadline.bound(locating).await.is_none() {
+            source.discard();
+        }
+        Err(failure.error)
     }
 
     /// Returns whether a flush writes a marker row if it begins its transaction itself.
@@ -355,6 +371,22 @@ impl<B: RowBinder> Work<B> {
                 None => run,
             },
         }
+    }
+
+    /// Returns how long the statements of a transaction may wait for locks; `None` if they wait as the session is set.
+    fn lock_waits<C: FlushConnection>(
+        &self,
+        engine: &EngineProfile,
+        deadline: Deadline,
+        is_in_doubt: bool,
+    ) -> Option<Duration> {
+        let Some(_) = &self.part else {
+            return lock_waits::limit(is_in_doubt, deadline.left(), C::BLOCKS);
+        };
+        // Two flushes that wait for each other on different shards are no deadlock to any of them. What is prepared is
+        // the session's no more, so it could not get its own values back.
+        let lasts = engine.bounds_waits.lasts_for_transaction();
+        lock_waits::limit(lasts, deadline.left().filter(|_| lasts), C::BLOCKS)
     }
 
     /// Carries out the steps of one transaction. Returns whether the connection must not be used again.
@@ -410,13 +442,16 @@ impl<B: RowBinder> Work<B> {
                 return false;
             }
         };
-        if let (Some(open), Some(sql)) = (&mut transaction, writer.engine.bounds_waits)
-            && (run.is_unresolved() || self.part.is_some())
+        let mut own_waits = None;
+        let within = self.lock_waits::<C>(writer.engine, deadline, run.is_unresolved());
+        if let (Some(open), Some(within), TransactionScope::Transaction) =
+            (&mut transaction, within, scope)
         {
-            let values = no_values(&self.rows);
-            if let Err(failed) = open.execute(&Statement::query(sql), values).await {
+            let values = || no_values(&self.rows);
+            match lock_waits::bound(open, writer.engine, within, values).await {
+                Ok(own) => own_waits = own,
                 // The attempt is rolled back, as after a statement of the flush.
-                run.failed(FlushError::begin(failed.error), None);
+                Err(error) => run.failed(FlushError::begin(error), None),
             }
         }
         let durable = two_phase.durable();
@@ -443,7 +478,7 @@ impl<B: RowBinder> Work<B> {
             if matches!(run.step(), Step::Send(_)) && deadline.check(run) {
                 let values = || no_values(&self.rows);
                 let rolled_back = match transaction {
-                    Some(open) => roll_back(open, two_phase, gid, false, values).await,
+                    Some(open) => roll_back(open, two_phase, gid, false, own_waits, values).await,
                     None => Ok(()),
                 };
                 if rolled_back.is_err() {
@@ -485,6 +520,7 @@ impl<B: RowBinder> Work<B> {
                                 transaction.take(),
                                 two_phase,
                                 gid,
+                                own_waits,
                                 values,
                                 run,
                             )
@@ -524,6 +560,7 @@ impl<B: RowBinder> Work<B> {
                                     transaction.take(),
                                     two_phase,
                                     gid,
+                                    own_waits,
                                     values,
                                     run,
                                 )
@@ -583,7 +620,9 @@ impl<B: RowBinder> Work<B> {
                     }
                 }
                 (Step::Commit, open) => match open.take() {
-                    Some(open) => {
+                    Some(mut open) => {
+                        let values_of_none = || no_values(&self.rows);
+                        lock_waits::give_back(&mut open, own_waits.take(), values_of_none).await;
                         run.commits(&mut self.unresolved);
                         if let (Some(gid), Some(part)) = (gid, &mut self.part) {
                             part.stage = Stage::Sent;
@@ -610,7 +649,10 @@ impl<B: RowBinder> Work<B> {
                     let values = || no_values(&self.rows);
                     let rolled_back = match open.take() {
                         // Its own failure says no more: the server drops what is not committed.
-                        Some(open) => roll_back(open, two_phase, gid, is_lost, values).await,
+                        Some(open) => {
+                            let own = own_waits.take();
+                            roll_back(open, two_phase, gid, is_lost, own, values).await
+                        }
                         None => Ok(()),
                     };
                     let is_open = rolled_back.is_err();
@@ -632,11 +674,12 @@ async fn start_over<C: FlushConnection>(
     transaction: Option<C::Transaction<'_>>,
     two_phase: TwoPhase,
     gid: Option<&str>,
+    own_waits: Option<Statement>,
     values: impl Fn() -> C::Binder,
     run: &mut Run<C>,
 ) -> bool {
     let rolled_back = match transaction {
-        Some(open) => roll_back(open, two_phase, gid, false, values).await,
+        Some(open) => roll_back(open, two_phase, gid, false, own_waits, values).await,
         None => Ok(()),
     };
     match rolled_back {
@@ -681,28 +724,37 @@ pub(crate) fn statements_of<'a, B: RowBinder>(
 }
 
 /// Finds the row that an error is about.
-async fn located<B, S>(
+async fn locate_row<B, S>(
     rows: &mut PendingRows<B>,
     source: &mut S,
     mut scope: TransactionScope,
     writer: Writer<'_>,
     link: &mut Link,
-    mut failure: FlushFailure<<S::Connection as FlushConnection>::Error>,
-) -> FlushError<<S::Connection as FlushConnection>::Error>
-where
+    within: Option<Duration>,
+    failure: &mut FlushFailure<<S::Connection as FlushConnection>::Error>,
+) where
     B: RowBinder,
     S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
 {
     let failed = failure.failed_rows(rows);
     let is_known = failure.stale_row(rows).is_none() && failed.is_none();
     if is_known || (link.was_lost && !source.may_reconnect()) {
-        return failure.error;
+        return;
     }
     let Ok(connection) = connect(rows, source, &mut scope, link).await else {
-        return failure.error;
+        return;
     };
     if let Some(failed) = failed {
-        let found = locate(rows, connection, scope, writer, &failure.plan, &failed).await;
+        let found = locate(
+            rows,
+            connection,
+            scope,
+            writer,
+            within,
+            &failure.plan,
+            &failed,
+        );
+        let found = found.await;
         if let Some((chunk, row)) = found {
             failure.set_row(rows, chunk, row);
         }
@@ -711,7 +763,6 @@ where
         let version = found_version(rows, connection, scope, writer, &chunk, row).await;
         failure.error.set_found_version(version);
     }
-    failure.error
 }
 
 /// Returns a connection on which the flush can begin.

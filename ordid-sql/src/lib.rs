@@ -53,6 +53,7 @@ mod journal;
 #[cfg(feature = "leases")]
 pub mod leases;
 mod list;
+mod lock_waits;
 #[cfg(feature = "mapping")]
 pub mod mapping;
 mod marker;
@@ -95,6 +96,7 @@ pub use in_chunks::ChunkLimits;
 pub use journal::{Attempt, Journal, Marks};
 #[cfg(feature = "journal")]
 pub use journal::{ColumnValues, JournalRow, Journaled};
+pub use lock_waits::LockWaits;
 pub(crate) use marker::MARKER_TABLE;
 #[doc(hidden)]
 pub use marker::{Markers, remove_old_markers};

@@ -9,7 +9,7 @@ use ordid_core::storage::{
 };
 
 use crate::{
-    MAX_ROWS, Splits, StatementDialect, TwoPhase, catalog,
+    LockWaits, MAX_ROWS, Splits, StatementDialect, TwoPhase, catalog,
     classify::{self, Classify},
     text::TableNames,
 };
@@ -76,10 +76,10 @@ pub struct EngineProfile {
     /// Whether a statement may be prepared by name and kept for the connection. A pooler that gives each transaction
     /// another connection to the server knows nothing of such names, or has another statement under them.
     pub prepares: bool,
-    /// The statement that bounds how long the statements of a transaction wait for locks, if the server would wait
-    /// without end. It is sent in each transaction while a COMMIT is unresolved: the older transaction may hold the keys
-    /// for hours, behind a network that drops packets.
-    pub bounds_waits: Option<&'static str>,
+    /// How a transaction is told how long its statements may wait for locks. While a COMMIT is unresolved, that is 10 s at
+    /// most, since the older transaction may hold the keys for hours, behind a network that drops packets. Through a
+    /// library whose calls block, it is also what is left until the flush's deadline.
+    pub bounds_waits: LockWaits,
     /// Whether the server says how many rows an `INSERT` took, so that a row that a trigger, a rule or a view left out
     /// is seen. On SQL Server it is seen that an index with `IGNORE_DUP_KEY` left a row out; what an `INSTEAD OF` trigger
     /// left out is in the count all the same.
@@ -210,7 +210,7 @@ impl EngineProfile {
         max_message: MessageLimit::Bytes(0x3fff_ffff),
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::FromValues,
-        bounds_waits: Some(catalog::POSTGRES_BOUNDS_WAITS),
+        bounds_waits: LockWaits::LockTimeout,
         two_phase: TwoPhase::PrepareTransaction,
         ..Self::of::<Postgres>(classify::postgres::classify)
     }
@@ -239,7 +239,7 @@ impl EngineProfile {
         max_transaction_bytes: Some(10 << 20),
         bulk: false,
         temporary_tables: false,
-        bounds_waits: None,
+        bounds_waits: LockWaits::AsSet,
         // Two transactions may insert the same key, until one is committed.
         local_locks: ServerFact::Known(true),
         ..Self::POSTGRES
@@ -285,6 +285,7 @@ impl EngineProfile {
         // before 5.6.
         max_bytes: 1 << 18,
         max_message: MessageLimit::Setting("@@max_allowed_packet"),
+        bounds_waits: LockWaits::InnodbLockWaitTimeout,
         tree_deletes: TreeDeletes::ByKey,
         updates: Updates::RowByRow,
         local_locks: ServerFact::Asked(catalog::MYSQL_CLUSTER),
@@ -299,6 +300,7 @@ impl EngineProfile {
     /// and it has no `FOR SHARE`. Keys that rise put all inserts on one region: it has `AUTO_RANDOM` for its own keys.
     pub const TIDB: Self = Self {
         name: "TiDB",
+        bounds_waits: LockWaits::AsSet,
         two_phase: TwoPhase::None,
         splits_by_key: true,
         splits: Splits::SplitTable,
@@ -317,6 +319,7 @@ impl EngineProfile {
     /// unit of work and `ordid_flushes` be in one shard.
     pub const VITESS: Self = Self {
         name: "Vitess",
+        bounds_waits: LockWaits::AsSet,
         two_phase: TwoPhase::None,
         tree_deletes: TreeDeletes::OneDepth,
         temporary_tables: false,
@@ -425,7 +428,7 @@ impl EngineProfile {
             deletes_rows_of_themselves: D::DELETES_ROWS_OF_THEMSELVES,
             tree_deletes: TreeDeletes::Any,
             updates: Updates::RowByRow,
-            bounds_waits: None,
+            bounds_waits: LockWaits::AsSet,
             counts_inserts: true,
             local_locks: ServerFact::Known(false),
             splits_by_key: false,
@@ -638,7 +641,7 @@ mod tests {
             assert_eq!(engine.two_phase, TwoPhase::None, "{}", engine.name);
         }
         assert_eq!(EngineProfile::COCKROACHDB.defer, None);
-        assert_eq!(EngineProfile::AURORA_DSQL.bounds_waits, None);
+        assert_eq!(EngineProfile::AURORA_DSQL.bounds_waits, LockWaits::AsSet);
     }
 
     #[test]

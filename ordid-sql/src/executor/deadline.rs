@@ -16,6 +16,12 @@ impl Deadline {
         Self(within.and_then(|within| Some((Instant::now().checked_add(within)?, within))))
     }
 
+    /// Returns how much time is left, if there is an end.
+    pub(super) fn left(self) -> Option<Duration> {
+        self.0
+            .map(|(end, _)| end.saturating_duration_since(Instant::now()))
+    }
+
     /// Returns whether the time is over.
     pub(super) fn is_over(self) -> bool {
         self.0.is_some_and(|(end, _)| Instant::now() >= end)
@@ -39,19 +45,14 @@ impl Deadline {
 
     /// Returns a delay that ends no later.
     pub(super) fn shorten(self, delay: Duration) -> Duration {
-        match self.0 {
-            Some((end, _)) => delay.min(end.saturating_duration_since(Instant::now())),
-            None => delay,
-        }
+        self.left().map_or(delay, |left| delay.min(left))
     }
 
     /// Awaits a future until then; `None` if it has not ended by then. A future that is ready when it is first polled
     /// always ends.
     pub(super) async fn bound<T>(self, future: impl Future<Output = T> + Send) -> Option<T> {
-        match self.0 {
-            Some((end, _)) => {
-                Delay::within(end.saturating_duration_since(Instant::now()), future).await
-            }
+        match self.left() {
+            Some(left) => Delay::within(left, future).await,
             None => Some(future.await),
         }
     }

@@ -3,13 +3,15 @@
 //! An error of a statement for many rows names the chunk, not the row. So after the rollback, all chunks before
 //! it are sent again, then this chunk row by row, and everything is rolled back.
 
+use std::time::Duration;
+
 use super::{
     bound::{bind, send},
-    statements_of,
+    no_values, statements_of,
     upsert::upsert,
 };
 use crate::{
-    Action, Chunk, FlushError, PendingRows, Plan,
+    Action, Chunk, FlushError, PendingRows, Plan, lock_waits,
     spi::{Begin, FlushConnection, FlushTransaction, TransactionScope},
     text::Writer,
 };
@@ -25,6 +27,7 @@ pub(super) async fn locate<C: FlushConnection>(
     connection: &mut C,
     scope: TransactionScope,
     writer: Writer<'_>,
+    within: Option<Duration>,
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, usize)> {
@@ -39,7 +42,7 @@ pub(super) async fn locate<C: FlushConnection>(
         [only] => only.clone(),
         _ => {
             let chunks = [before.as_slice(), &suspected].concat();
-            let (chunk, _) = replay(rows, connection, begin, writer, &chunks).await?;
+            let (chunk, _) = replay(rows, connection, begin, writer, within, &chunks).await?;
             // What failed now is not what failed then.
             if !suspected.contains(&chunk) {
                 return None;
@@ -51,7 +54,7 @@ pub(super) async fn locate<C: FlushConnection>(
     };
     let known = before.len();
     before.extend(chunk.singly());
-    let (row, error) = replay(rows, connection, begin, writer, &before).await?;
+    let (row, error) = replay(rows, connection, begin, writer, within, &before).await?;
     if before[..known].contains(&row) || !error.refuses_a_row() {
         return None;
     }
@@ -64,9 +67,20 @@ async fn replay<C: FlushConnection>(
     connection: &mut C,
     begin: Begin<'_>,
     writer: Writer<'_>,
+    within: Option<Duration>,
     chunks: &[Chunk],
 ) -> Option<(Chunk, FlushError<C::Error>)> {
     let mut open = connection.begin(begin).await.ok()?;
+    let mut own_waits = None;
+    if let Some(within) = within {
+        match lock_waits::bound(&mut open, writer.engine, within, || no_values(rows)).await {
+            Ok(own) => own_waits = own,
+            Err(_) => {
+                let _ = open.rollback(false).await;
+                return None;
+            }
+        }
+    }
     let mut statements = statements_of(rows, writer);
     let mut failed = None;
     for chunk in chunks {
@@ -86,6 +100,7 @@ async fn replay<C: FlushConnection>(
             break;
         }
     }
+    lock_waits::give_back(&mut open, own_waits, || no_values(rows)).await;
     // Also where the connection counts as lost: the server may keep it open, with the transaction.
     let _ = open.rollback(false).await;
     failed

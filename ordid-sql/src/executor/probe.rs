@@ -1,10 +1,12 @@
 //! Looks for what a COMMIT has written whose answer was lost.
 
+use std::time::Duration;
+
 use super::{
     ProtectedTables, Run, no_values, read::read_committed, statements_of, two_phase::is_prepared,
 };
 use crate::{
-    DriverError, FlushError, FlushRun, PendingRows, marker,
+    DriverError, FlushError, FlushRun, PendingRows, lock_waits, marker,
     profile::ServerFact,
     spi::{Begin, FlushConnection, FlushTransaction, RowBinder, Statement, TransactionScope},
     text::Writer,
@@ -20,6 +22,7 @@ pub(super) async fn probe<C: FlushConnection>(
     connection: &mut C,
     writer: Writer<'_>,
     gid: Option<&str>,
+    within: Option<Duration>,
     run: &mut Run<C>,
 ) -> bool {
     run.probes();
@@ -36,6 +39,17 @@ pub(super) async fn probe<C: FlushConnection>(
             return false;
         }
     };
+    // Somebody may wait to alter a table that the older transaction has locked, and then all others wait behind.
+    let mut own_waits = None;
+    if let Some(within) = within {
+        match lock_waits::bound(&mut open, writer.engine, within, || no_values(rows)).await {
+            Ok(own) => own_waits = own,
+            Err(error) => {
+                run.probed(Err(FlushError::probe(error)));
+                return open.rollback(run.has_lost_connection()).await.is_err();
+            }
+        }
+    }
     let found = is_there(rows, protected, &mut open, writer, gid, run).await;
     let mut found = found.map_err(FlushError::probe);
     if let Ok(true) = found
@@ -52,6 +66,9 @@ pub(super) async fn probe<C: FlushConnection>(
         }
     }
     run.probed(found);
+    if !run.has_lost_connection() {
+        lock_waits::give_back(&mut open, own_waits, || no_values(rows)).await;
+    }
     open.rollback(run.has_lost_connection()).await.is_err()
 }
 

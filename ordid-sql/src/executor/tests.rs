@@ -20,8 +20,8 @@ use self::library::{
 };
 use super::ProtectedTables;
 use crate::{
-    EngineProfile, Failure, FlushError, Flushed, Markers, NotBulk, Registration, Retry, Updates,
-    Work, copy::MAX_CHUNKS, spi::Changed, spi::TransactionScope,
+    EngineProfile, Failure, FlushError, Flushed, LockWaits, Markers, NotBulk, Registration, Retry,
+    Updates, Work, copy::MAX_CHUNKS, spi::Changed, spi::TransactionScope,
 };
 
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Result, deadline::Deadline, no_values, read::read_committed, reads, statements_of};
 use crate::{
-    DriverError, Failure, FlushError, Flushed, Markers, Retry, Work,
+    DriverError, Failure, FlushError, Flushed, Markers, Retry, Work, lock_waits,
     observe::{self, Span},
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
@@ -286,7 +286,7 @@ pub(super) async fn prepare<T: FlushTransaction>(
     for sql in two_phase.prepare(gid) {
         if let Err(failed) = open.execute(&Statement::query(sql), values()).await {
             let is_lost = failed.error.failure == Failure::Lost;
-            let rolled_back = roll_back(open, two_phase, Some(gid), is_lost, values).await;
+            let rolled_back = roll_back(open, two_phase, Some(gid), is_lost, None, values).await;
             let is_spoilt = rolled_back.is_err();
             return (Err(FlushError::prepare(failed.error)), is_spoilt);
         }
@@ -308,8 +308,12 @@ pub(super) async fn roll_back<T: FlushTransaction>(
     two_phase: TwoPhase,
     gid: Option<&str>,
     is_lost: bool,
+    own_waits: Option<Statement>,
     values: impl Fn() -> T::Binder,
 ) -> std::result::Result<(), DriverError<T::Error>> {
+    if !is_lost {
+        lock_waits::give_back(&mut open, own_waits, &values).await;
+    }
     if let (false, Some([end, rollback])) = (is_lost, gid.and_then(|gid| two_phase.abandon(gid))) {
         // It has ended where it could not be prepared, or was a victim of a deadlock.
         let _ = open.execute(&Statement::query(end), values()).await;

@@ -15,6 +15,7 @@ use super::{Gid, TwoPhase, check_engine, check_name, fence_of};
 use crate::{
     DriverError, EngineProfile, Failure, FlushError, Retry,
     executor::two_phase::{Ended, check_alone, end_prepared},
+    lock_waits,
     marker::is_too_old_to_decide,
     spi::{
         Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder, Statement,
@@ -341,9 +342,14 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
     let marker = Writer::of::<Binder<S>>(&engine).marker(StatementKind::Insert);
     let mut open = begin(source).await?;
     let durable = engine.two_phase.durable();
-    for setting in engine.bounds_waits.into_iter().chain(durable) {
-        let values = Binder::<S>::of_marker(Uuid::nil());
-        let set = open.execute(&Statement::query(setting), values).await;
+    let values = || Binder::<S>::of_marker(Uuid::nil());
+    let lasts = engine.bounds_waits.lasts_for_transaction();
+    if let Some(within) = lock_waits::limit(lasts, None, S::Connection::BLOCKS) {
+        let bound = lock_waits::bound(&mut open, &engine, within, values).await;
+        bound.map_err(FlushError::begin)?;
+    }
+    if let Some(setting) = durable {
+        let set = open.execute(&Statement::query(setting), values()).await;
         set.map_err(|failed| FlushError::begin(failed.error))?;
     }
     let fenced = open

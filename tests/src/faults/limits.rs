@@ -1,6 +1,10 @@
 //! Limits: a flush that may take so long, statements and rows that a server takes up to a size.
 
-use std::{thread, time::Duration};
+use std::{
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use libtest_mimic::Trial;
 use ordid_harness::Server;
@@ -65,22 +69,28 @@ fn of(rows: usize, size: usize) -> Vec<usize> {
     vec![size; rows]
 }
 
-/// Somebody else has locked the table, for a second. A library whose calls block notices the end of its time then.
+/// Somebody else has locked the table for longer than any of its sessions would wait by itself. The flush of a library
+/// whose calls block ends when the server gives the statement up.
 async fn locked<W: Flusher<Database: Served>>(site: Site<W::Database>, lock: &str) -> Outcome {
     let mut holder = <W::Database as Database>::Connection::connect_with(site.options()).await?;
     <W::Database as super::Engine>::execute_sql(&mut holder, lock).await?;
-    let released = thread::spawn(move || {
-        thread::sleep(Duration::from_secs(1));
+    let (release, released) = mpsc::channel::<()>();
+    let holding = thread::spawn(move || {
+        let _ = released.recv_timeout(Duration::from_secs(20));
         drop(holder);
     });
     let graph = Graph::new(1, Shape::SMALL);
     let mut work = W::of(&graph, Retry::DEFAULT);
     work.within(Duration::from_millis(200));
+    let begun = Instant::now();
     let outcome = work.flush_to(site.options(), PATIENCE).await;
+    // MySQL and MariaDB count in seconds.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{outcome:?}");
+    drop(release);
+    holding.join().expect("it only waits");
     assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::None);
     let error = outcome.expect_err("the table is locked");
     assert!(error.is_timeout && !error.is_commit_unknown, "{error}");
-    released.join().expect("it only sleeps");
     work.within(PATIENCE);
     site.flush_again(&graph, &mut work).await
 }

@@ -1,7 +1,7 @@
 //! Servers as people run them: settings, keys, triggers and policies under which a probe, a duplicate or a refused
 //! COMMIT says less than on a server that is made for tests.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use ordid_harness::Server;
@@ -17,6 +17,7 @@ use super::{
 use crate::{
     proxy::{Fault, Proxy},
     servers::Servers,
+    soak,
     trials::Outcome,
 };
 
@@ -26,6 +27,7 @@ const NOT_ASKED_FOR: &str =
 const PARTITIONED: &str =
     "truth::a_late_commit_to_a_table_that_is_partitioned_by_a_column_of_the_row_is_written_once";
 const TRIGGER: &str = "truth::a_late_commit_of_keys_that_a_trigger_replaces_is_written_once";
+const IN_TIME: &str = "truth::a_flush_in_doubt_ends_at_its_deadline_although_the_keys_are_locked";
 const NO_MARKER_TABLE: &str =
     "truth::rows_that_the_database_would_take_twice_are_refused_without_a_table_of_marker_rows";
 
@@ -55,6 +57,7 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         "truth::an_older_transaction_that_does_not_end_is_not_waited_for_without_end",
         endless::<L::Postgres>,
     );
+    on_server::<L::Postgres, _, _>(trials, servers, "postgres", IN_TIME, in_time::<L::Postgres>);
     on_server::<L::Postgres, _, _>(
         trials,
         servers,
@@ -162,6 +165,17 @@ fn mysql<L: Library>(trials: &mut Vec<Trial>, servers: &Servers, server: &'stati
             .await?;
         }
         written_once_under_other_keys::<L::MySql>(site).await
+    });
+    on_own_server::<L::MySql, _, _>(trials, servers, server, IN_TIME, async |server| {
+        let site = Site::<<L::MySql as Flusher>::Database>::create(server.url().parse()?).await?;
+        site.execute("SET GLOBAL innodb_lock_wait_timeout = 50")
+            .await?;
+        if L::MySql::PREFIX.is_empty() || soak() {
+            endless::<L::MySql>(site).await?;
+            let options = server.url().parse()?;
+            return in_time::<L::MySql>(Site::open(options)).await;
+        }
+        in_time::<L::MySql>(site).await
     });
     on_own_server::<L::MySql, _, _>(
         trials,
@@ -274,12 +288,55 @@ async fn endless<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outco
     let mut work = W::of(&graph, EAGER.with_attempts(2));
     let through = through(&site, &proxy);
     proxy.plan([Fault::HoldCommit]);
+    let begun = Instant::now();
     let outcome = work.flush_to(through.options(), PATIENCE).await;
+    // InnoDB's own bound is 50 s.
+    assert!(begun.elapsed() < Duration::from_secs(40), "{outcome:?}");
     let error = outcome.expect_err("the keys are held");
     assert!(error.is_commit_unknown, "{error}");
     proxy.release();
     site.settle().await?;
     site.flush_again(&graph, &mut work).await
+}
+
+/// The older transaction holds the keys. In the second round somebody also waits to alter the table, and everybody who
+/// comes later waits behind, the probe too.
+async fn in_time<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    for unit in [2, 3] {
+        let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+        let graph = Graph::new(unit, Shape::SMALL);
+        let mut work = W::of(&graph, EAGER.with_attempts(100));
+        work.within(Duration::from_secs(2));
+        let through = through(&site, &proxy);
+        proxy.plan([Fault::HoldCommit]);
+        let altering = async {
+            while proxy.traffic().first().is_none_or(|it| it.commit.is_none()) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            if unit == 3 {
+                site.execute("ALTER TABLE customers ADD COLUMN later INT")
+                    .await?;
+            }
+            Outcome::Ok(())
+        };
+        let begun = Instant::now();
+        let flushing = async {
+            let outcome = work.flush_to(through.options(), PATIENCE).await;
+            let elapsed = begun.elapsed();
+            proxy.release();
+            (outcome, elapsed)
+        };
+        let ((outcome, elapsed), altered) = tokio::join!(flushing, altering);
+        altered?;
+        // MySQL and MariaDB count in seconds.
+        assert!(elapsed < Duration::from_secs(8), "{elapsed:?}: {outcome:?}");
+        site.judge(&graph, &work, &outcome).await?;
+        let error = outcome.expect_err("the keys are held");
+        assert!(error.is_commit_unknown && error.is_timeout, "{error}");
+        work.within(PATIENCE);
+        site.flush_again(&graph, &mut work).await?;
+    }
+    Ok(())
 }
 
 /// The user may insert rows and not see them: the duplicate and the probe contradict each other.

@@ -759,6 +759,13 @@ impl<const RUNS: bool> Open<'_, RUNS> {
             };
             return Ok(protected.map(|number| number.to_string()).collect());
         }
+        if query.sql.contains("@@SESSION.innodb_lock_wait_timeout") {
+            return match self.connection.call("how long are waits").await {
+                Some(Answer::Fails(failure)) => Err(driver(failure)),
+                Some(Answer::Says(false)) => Ok(vec!["1 5".to_owned()]),
+                _ => Ok(vec!["50 86400".to_owned()]),
+            };
+        }
         assert!(query.sql.contains("@@max_allowed_packet"), "{}", query.sql);
         self.connection.call("how large a message").await;
         Ok(vec![MAX_PACKET.to_string()])
@@ -779,6 +786,15 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             && let Some(answer) = self.prepared(&statement.sql).await
         {
             return answer;
+        }
+        if let Some(waits) = statement.sql.strip_prefix("SET SESSION ") {
+            let numbers: Vec<_> = waits.split(|it: char| !it.is_ascii_digit()).collect();
+            let line = format!("waits of{}", numbers.join(" ").trim_end());
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            return match self.connection.call(line).await {
+                Some(Answer::Fails(failure)) => Err(driver(failure).into()),
+                _ => Ok(Changed::Rows(0)),
+            };
         }
         if statement.sql.contains("lock_timeout") {
             return match self.connection.call("bound waits").await {

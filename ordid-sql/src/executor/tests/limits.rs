@@ -87,6 +87,22 @@ fn a_flush_whose_calls_block_is_rolled_back_after_its_deadline() {
     }
 }
 
+/// The error is there. Only the row that it is about stays unknown.
+#[test]
+fn a_search_for_the_failed_row_ends_at_the_deadline() {
+    let server = Server::default();
+    server.once("insert items", Answer::RefusesARow);
+    server.once("insert items", Answer::Silence);
+    let mut work = inserts(3);
+    work.set_deadline(SOON);
+    let begun = Instant::now();
+    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+    assert!(begun.elapsed() < 50 * SOON);
+    assert!(!error.is_timeout() && !error.is_commit_unknown(), "{error}");
+    assert_eq!(error.key(), None);
+    assert_eq!(server.log().last().map(String::as_str), Some("discard"));
+}
+
 #[test]
 fn a_transaction_of_the_users_has_no_deadline() {
     let server = Server::default();

@@ -11,7 +11,7 @@ fn a_lost_commit_that_was_carried_out_is_found() {
     assert_log(
         &server,
         "1 begin; 1 insert items 1:a 2:b; 1 commit; discard; release; pause; \
-         connect after a loss; 2 check; 2 begin; 2 probe items 1; 2 rollback",
+         connect after a loss; 2 check; 2 begin; 2 bound waits; 2 probe items 1; 2 rollback",
     );
     assert_eq!((flushed.rows(), flushed.retries), (2, 0));
     assert!(work.rows.is_empty() && work.unresolved.is_none());
@@ -41,8 +41,8 @@ fn a_commit_that_comes_late_is_found_by_the_second_probe() {
     assert_eq!(server.items(), ["1:a"]);
     assert_eq!(
         log_after(&server, "2 check"),
-        "2 begin; 2 probe items 1; 2 is the key unique; 2 rollback; 2 begin; 2 bound waits; 2 insert items 1:a; 2 rollback; \
-         2 begin; 2 probe items 1; 2 rollback"
+        "2 begin; 2 bound waits; 2 probe items 1; 2 is the key unique; 2 rollback; 2 begin; 2 bound waits; 2 insert items 1:a; 2 rollback; \
+         2 begin; 2 bound waits; 2 probe items 1; 2 rollback"
     );
 }
 
@@ -57,7 +57,7 @@ fn rows_whose_keys_are_not_unique_are_not_sent_again() {
     assert!(error.is_commit_unknown(), "{error}");
     assert_eq!(
         log_after(&server, "2 check"),
-        "2 begin; 2 probe items 1; 2 is the key unique; 2 rollback; release; pause; 2 begin; 2 probe items 1; \
+        "2 begin; 2 bound waits; 2 probe items 1; 2 is the key unique; 2 rollback; release; pause; 2 begin; 2 bound waits; 2 probe items 1; \
          2 rollback"
     );
     // The row came late, and is found.
@@ -98,10 +98,78 @@ fn a_cluster_with_local_locks_leaves_the_outcome_unknown_if_rows_are_refused() {
 fn a_wait_that_cannot_be_bounded_rolls_the_attempt_back() {
     let server = Server::default();
     server.once("commit", Answer::Fails(Failure::Lost));
+    // That of the probe goes well.
+    server.once("bound waits", Answer::Succeeds);
     server.once("bound waits", Answer::Fails(Failure::Transient));
     let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
     assert_eq!((flushed.rows(), flushed.retries), (1, 2));
-    assert_eq!(count(&server, "bound waits"), 2);
+    assert_eq!(
+        log_after(&server, "2 is the key unique"),
+        "2 rollback; 2 begin; 2 bound waits; 2 rollback; release; pause; 2 begin; 2 bound waits; 2 probe items 1; 2 rollback; \
+         2 begin; 2 bound waits; 2 insert items 1:a; 2 commit"
+    );
+}
+
+/// Somebody who waits to alter the table makes everybody wait, a reader too.
+#[test]
+fn a_probe_whose_wait_cannot_be_bounded_asks_nothing() {
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    server.once("bound waits", Answer::Fails(Failure::Transient));
+    let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
+    assert_eq!(flushed.rows(), 1);
+    assert_eq!(
+        log_after(&server, "2 check"),
+        "2 begin; 2 bound waits; 2 rollback; release; pause; 2 begin; 2 bound waits; 2 probe items 1; 2 rollback"
+    );
+}
+
+/// MySQL and MariaDB bound the waits of a session, not of a transaction.
+#[test]
+fn a_session_whose_waits_are_bounded_gets_its_own_values_back() {
+    let server = Server::default();
+    server.once("commit", Answer::Fails(Failure::Lost));
+    let mut source = Source::new(&server);
+    source.engine.bounds_waits = LockWaits::InnodbLockWaitTimeout;
+    flush::<false>(&mut inserts(2), source).unwrap();
+    assert_eq!(
+        log_after(&server, "2 check"),
+        "2 begin; 2 how long are waits; 2 waits of 10 10; 2 probe items 1; 2 is the key unique; 2 waits of 50 86400; \
+         2 rollback; 2 begin; 2 how long are waits; 2 waits of 10 10; 2 insert items 1:a 2:b; 2 waits of 50 86400; 2 commit"
+    );
+    // Also after a failure, unless the connection is lost.
+    for failure in [Failure::Transient, Failure::Lost] {
+        let server = Server::default();
+        server.once("commit", Answer::Fails(Failure::Lost));
+        server.once("2 insert", Answer::Fails(failure));
+        let mut source = Source::new(&server);
+        source.engine.bounds_waits = LockWaits::InnodbLockWaitTimeout;
+        flush::<false>(&mut inserts(2), source).unwrap();
+        let log = log_after(&server, "2 insert items 1:a 2:b");
+        assert_eq!(
+            log.starts_with("2 waits of 50 86400; 2 rollback"),
+            failure == Failure::Transient,
+            "{log}"
+        );
+        assert!(
+            log.ends_with("waits of 50 86400; 3 commit")
+                || log.ends_with("waits of 50 86400; 2 commit"),
+            "{log}"
+        );
+    }
+}
+
+#[test]
+fn a_session_that_waits_for_less_keeps_its_values() {
+    let server = Server::default();
+    server.once("commit", Answer::Fails(Failure::Lost));
+    server.times(9, "how long are waits", Answer::Says(false));
+    let mut source = Source::new(&server);
+    source.engine.bounds_waits = LockWaits::InnodbLockWaitTimeout;
+    flush::<false>(&mut inserts(2), source).unwrap();
+    let log = server.log();
+    assert_eq!(log.iter().filter(|it| it.contains("how long")).count(), 2);
+    assert!(log.iter().all(|it| !it.contains("waits of")), "{log:?}");
 }
 
 #[test]
@@ -218,7 +286,7 @@ fn a_marker_row_is_looked_for_although_none_is_written_any_more() {
     assert_eq!(flushed.updated(), 1);
     assert_eq!(
         log_after(&server, "2 check"),
-        "2 begin; 2 probe marker; 2 rollback"
+        "2 begin; 2 bound waits; 2 probe marker; 2 rollback"
     );
 }
 
@@ -231,7 +299,7 @@ fn inserts_and_failures_before_commit_need_no_marker_row() {
     flush::<false>(&mut work, Source::new(&server)).unwrap();
     assert_eq!(
         log_after(&server, "2 check"),
-        "2 begin; 2 probe items 1; 2 rollback"
+        "2 begin; 2 bound waits; 2 probe items 1; 2 rollback"
     );
     let server = Server::default();
     server.once("update items", Answer::Fails(Failure::Lost));
@@ -256,7 +324,7 @@ fn the_next_flush_probes_a_commit_that_was_lost_on_the_only_connection() {
     let flushed = flush::<false>(&mut work, Source::only(&server)).unwrap();
     assert_eq!(
         log_after(&server, "2 check"),
-        "2 begin; 2 probe items 1; 2 rollback"
+        "2 begin; 2 bound waits; 2 probe items 1; 2 rollback"
     );
     assert_eq!(flushed.rows(), 1);
 }

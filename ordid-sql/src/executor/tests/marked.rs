@@ -79,9 +79,9 @@ fn after_a_lost_commit_rows_that_the_database_would_take_twice_are_there_once() 
         assert_eq!(
             log,
             match was_carried_out {
-                true => "2 begin; 2 probe marker; 2 rollback",
+                true => "2 begin; 2 bound waits; 2 probe marker; 2 rollback",
                 false =>
-                    "2 begin; 2 probe marker; 2 rollback; 2 begin; 2 bound waits; 2 marker; 2 insert \
+                    "2 begin; 2 bound waits; 2 probe marker; 2 rollback; 2 begin; 2 bound waits; 2 marker; 2 insert \
                      items 1:a 2:b; 2 commit",
             }
         );
@@ -102,7 +102,7 @@ fn the_next_flush_looks_for_the_marker_row_that_was_written() {
         flush(&mut work, Source::only(&server)).unwrap();
         assert_eq!(
             log_after(&server, "2 check"),
-            "2 begin; 2 probe marker; 2 rollback"
+            "2 begin; 2 bound waits; 2 probe marker; 2 rollback"
         );
     }
 }

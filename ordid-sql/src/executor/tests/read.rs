@@ -190,7 +190,7 @@ fn after_a_lost_commit_that_is_found_the_rows_are_read_again() {
     flush(&mut work, Source::new(&server)).unwrap();
     assert_eq!(
         log_after(&server, "2 check"),
-        "2 begin; 2 probe stamps 1; 2 read stamps 1; 2 rollback"
+        "2 begin; 2 bound waits; 2 probe stamps 1; 2 read stamps 1; 2 rollback"
     );
     assert_eq!(numbers(&stamps), [[Some(200), Some(201)]]);
 }
