@@ -107,6 +107,15 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             }))
         }),
     });
+    // Its mode is changed, so it is private whatever others there are.
+    let name = "move::a_pooler_that_gives_each_transaction_another_session_is_refused";
+    trials.push(Trial::ignorable_test(
+        name,
+        || match ordid_harness::policy("pgbouncer")? {
+            Policy::Skip(reason) => Ok(Completion::ignored_with(reason)),
+            _ => pooler().map(|()| Completion::Completed),
+        },
+    ));
 }
 
 /// A move of the table `orders`.
@@ -481,6 +490,48 @@ fn refused_on(server: &str, url: &str, reason: &str) -> Result {
 fn galera(url: &str) -> Result {
     let nodes = ordid_harness::galera().map_err(|error| error.to_string())?;
     refused_on(&nodes[0].url(), url, "a node of a Galera cluster")
+}
+
+/// Only the mode `session` gives a client one session.
+fn pooler() -> Result {
+    let bouncer = |settings: &[&str]| {
+        ordid_harness::pgbouncer_with(settings).map_err(|error| Failed::from(error.to_string()))
+    };
+    let tables =
+        "CREATE TABLE orders (id bigserial PRIMARY KEY); INSERT INTO orders DEFAULT VALUES";
+    let good = bouncer(&["pool_mode = session"])?;
+    execute(&good.url(), tables)?;
+    let this = Move::planned(&good.url())?;
+
+    // Sessions in turn, and the one that was let go last, which a lone client always gets.
+    for (mode, turns) in [
+        ("transaction", "1"),
+        ("transaction", "0"),
+        ("statement", "0"),
+    ] {
+        let settings = [
+            format!("pool_mode = {mode}"),
+            format!("server_round_robin = {turns}"),
+        ];
+        let bouncer = bouncer(&settings.each_ref().map(String::as_str))?;
+        let url = bouncer.url();
+        for _ in 0..5 {
+            execute(&url, "SELECT pg_sleep(0.01)")?;
+        }
+        let line = refused(&["apply", &this.file, &url], 2)?;
+        expect(&line, "is of a pooler")?;
+        expect(&line, "name the address of the server itself")?;
+        Move::unplanned(&url, "is of a pooler")?;
+        expect(&refused(&["doctor", &url], 2)?, "is of a pooler")?;
+        // Nothing is set in a session that others get.
+        for _ in 0..6 {
+            expect_value(&url, "SHOW default_transaction_read_only", "off")?;
+        }
+    }
+
+    this.apply(&[])?;
+    this.apply(&["--finish"])?;
+    expect_value(&good.url(), "SELECT pg_typeof(id) FROM orders", "uuid")
 }
 
 fn group(url: &str) -> Result {
