@@ -1,6 +1,7 @@
 //! `ordid plan` and `ordid apply` on tables that others write the whole time.
 
 mod hostile;
+mod kills;
 mod sqlite;
 mod writers;
 
@@ -39,6 +40,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         ));
     }
     hostile::trials(servers, trials);
+    kills::trials(servers, trials);
 }
 
 /// The size of a test: `ORDID_TEST_SOAK=1` asks for the long form.

@@ -52,6 +52,14 @@ fn nothing(sql_type: &str) -> &'static str {
     }
 }
 
+/// Returns an expression of a new UUID in a column of a type of [`is_uuid`].
+fn new_uuid(sql_type: &str) -> &'static str {
+    match sql_type {
+        "binary(16)" => "UNHEX(REPLACE(UUID(), '-', ''))",
+        _ => "UUID()",
+    }
+}
+
 impl Writer<'_> {
     fn main(&self) -> &Moved {
         &self.found.tables[0]

@@ -119,9 +119,9 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
 }
 
 /// A move of the table `orders`.
-struct Move {
+pub(crate) struct Move {
     _folder: TempDir,
-    file: String,
+    pub(crate) file: String,
     url: String,
 }
 
@@ -136,7 +136,7 @@ impl Move {
         })
     }
 
-    fn planned(url: &str) -> Result<Self> {
+    pub(crate) fn planned(url: &str) -> Result<Self> {
         let this = Self::new(url)?;
         printed(&this.plan(), 0)?;
         Ok(this)
@@ -153,7 +153,7 @@ impl Move {
         expect(&refused(&Self::new(url)?.plan(), 2)?, reason)
     }
 
-    fn apply(&self, more: &[&str]) -> Result<String> {
+    pub(crate) fn apply(&self, more: &[&str]) -> Result<String> {
         printed(&[&["apply", &self.file, &self.url], more].concat(), 0)
     }
 

@@ -3,8 +3,8 @@
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{
-    BRIEF, NONE, ONLINE, Writer, column_exists, foreign_key_exists, index_exists, not, nothing,
-    trigger_exists,
+    BRIEF, NONE, ONLINE, Writer, column_exists, foreign_key_exists, index_exists, new_uuid, not,
+    nothing, trigger_exists,
 };
 use crate::migration::{
     model::{Action, Statement, Step},
@@ -68,6 +68,7 @@ impl Writer<'_> {
             quote(&self.key().new_name()),
         );
         let main_moved = column_exists(self.main(), &self.key().old_name());
+        statements.extend(self.missing_old_key(&main_moved));
         for (number, table) in self.found.tables.iter().enumerate() {
             for (column, _) in table.references() {
                 let moved = column_exists(table, &column.old_name());
@@ -127,6 +128,31 @@ impl Writer<'_> {
             }
         }
         statements
+    }
+
+    /// Makes the old key of a row that was inserted without a trigger and has the default instead. There is one row at most, as
+    /// the column is unique.
+    fn missing_old_key(&self, main_moved: &str) -> Option<Statement> {
+        if self.key_makes_itself() {
+            return None;
+        }
+        let (sql_type, column) = (&self.key().sql_type, quote(&self.key().old_name()));
+        let [on_insert, _] = Self::trigger_names(self.main());
+        let update = format!(
+            "UPDATE {} SET {column} = {} WHERE {column} = {}",
+            self.table(self.main()),
+            new_uuid(sql_type),
+            nothing(sql_type)
+        );
+        Some(Statement::new(update).unless(format!(
+            "SELECT 1 FROM dual WHERE EXISTS ({}) OR NOT EXISTS ({main_moved})",
+            trigger_exists(&self.main().schema, &on_insert)
+        )))
+    }
+
+    /// Whether the server makes old keys without a trigger.
+    fn key_makes_itself(&self) -> bool {
+        self.found.key.is_auto_increment() || self.found.key.default.is_some()
     }
 
     /// Writes the statement that exchanges names: what has the names of columns and indexes gets those of `away`, and what has
@@ -191,8 +217,7 @@ impl Writer<'_> {
 
     /// The old columns that nobody but a trigger fills after the switch: they have a default until then.
     fn given_defaults<'t>(&self, table: &'t Moved) -> impl Iterator<Item = &'t Column> {
-        let key_makes_itself =
-            self.found.key.is_auto_increment() || self.found.key.default.is_some();
+        let key_makes_itself = self.key_makes_itself();
         table
             .columns
             .iter()

@@ -2,7 +2,7 @@
 
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
-use super::{Writer, micros, nothing};
+use super::{Writer, micros, new_uuid, nothing};
 use crate::migration::{
     mysql::quote,
     subject::{Column, Moved, named},
@@ -78,10 +78,7 @@ impl Writer<'_> {
             };
             if !before && !self.found.key.is_auto_increment() && self.found.key.default.is_none() {
                 let old = &self.found.key.sql_type;
-                let uuid = match old.as_str() {
-                    "binary(16)" => "UNHEX(REPLACE(UUID(), '-', ''))",
-                    _ => "UUID()",
-                };
+                let uuid = new_uuid(old);
                 insert.push_str(&format!(
                     " IF NEW.{other_key} IS NULL OR NEW.{other_key} = CAST({} AS {}) THEN SET NEW.{other_key} = {uuid}; END IF;",
                     nothing(old),
