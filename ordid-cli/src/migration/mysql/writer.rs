@@ -8,6 +8,9 @@
 //! - The primary key is the table. It changes online, by a rebuild during which others write, before the switch. Until
 //!   then rows are found by the old key as before, which is unique and keeps its AUTO_INCREMENT.
 //!
+//! `SELECT *` and an INSERT without columns see as many columns as before: new columns are INVISIBLE until the switch, and old
+//! ones after it ([`visibility`]).
+//!
 //! The switch renames columns and exchanges triggers under LOCK TABLES: whoever reads or writes in between waits. If the
 //! process dies there, the server lets the tables go in between, with some names exchanged and no triggers. The next
 //! `apply --resume` sees that by the triggers that are missing, and first corrects the rows that were written meanwhile.
@@ -15,14 +18,20 @@
 mod guards;
 mod switch;
 mod triggers;
+mod visibility;
 
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{Found, FoundColumn, quote};
-use crate::migration::{
-    model::{Action, Check, Statement, Step},
-    subject::{Column, ForeignKey, Index, Moved, Words, literal, named, pairs, replace_identifier},
-    target::Target,
+use crate::{
+    engine::Engine,
+    migration::{
+        model::{Action, Check, Statement, Step, Table},
+        subject::{
+            Column, ForeignKey, Index, Moved, Words, literal, named, pairs, replace_identifier,
+        },
+        target::Target,
+    },
 };
 
 const BRIEF: &str = "each table for some milliseconds, once its running transactions are done; nobody waits longer than the lock \
@@ -35,6 +44,9 @@ pub(super) struct Writer<'a> {
     pub(super) found: &'a Found,
     pub(super) target: &'a Target,
     pub(super) created: Option<&'a FoundColumn>,
+    pub(super) engine: Engine,
+    /// The tables, as the server writes their definitions.
+    pub(super) catalog: &'a [Table],
     pub(super) journal: String,
 }
 
@@ -159,9 +171,10 @@ impl Writer<'_> {
         let statement = |table: &Moved| {
             let columns = Self::each(table, |it| {
                 format!(
-                    "ADD COLUMN {} {} NULL",
+                    "ADD COLUMN {} {} NULL{}",
                     quote(&it.new_name()),
-                    self.sql_type()
+                    self.sql_type(),
+                    self.hidden()
                 )
             });
             Statement::new(format!(
@@ -172,7 +185,12 @@ impl Writer<'_> {
         };
         Self::online(
             "columns",
-            "Adds an empty column beside each moved column",
+            match self.found.hides_columns {
+                true => {
+                    "Adds an empty column beside each moved column, which `SELECT *` and an INSERT without columns do not see"
+                }
+                false => "Adds an empty column beside each moved column",
+            },
             BRIEF,
             0.1,
             self.found.tables.iter().map(statement).collect(),
@@ -478,6 +496,31 @@ impl Writer<'_> {
         })
     }
 
+    /// Returns the definition of a new column at the switch: those of a primary key are NOT NULL.
+    fn new_definition(&self, table: &Moved, column: &Column) -> String {
+        let sql_type = self.sql_type();
+        if !Self::in_primary(table).any(|it| it.name == column.name) {
+            return format!("{sql_type} NULL");
+        }
+        match column.reference {
+            None => format!("{sql_type} NOT NULL DEFAULT ({})", self.new_key()),
+            Some(_) => format!("{sql_type} NOT NULL DEFAULT {}", nothing(sql_type)),
+        }
+    }
+
+    /// Returns an expression of a key of now.
+    fn new_key(&self) -> String {
+        self.target.mysql("FLOOR(UNIX_TIMESTAMP(NOW(6))*1000000)")
+    }
+
+    /// Returns the word that hides a column, with a space before it.
+    fn hidden(&self) -> &'static str {
+        match self.found.hides_columns {
+            true => " INVISIBLE",
+            false => "",
+        }
+    }
+
     fn primary(&self) -> Step {
         let mut statements = Vec::new();
         for table in &self.found.tables {
@@ -486,17 +529,11 @@ impl Writer<'_> {
             };
             let mut parts = Vec::new();
             for column in Self::in_primary(table) {
-                let default = match column.reference {
-                    None => format!(
-                        "({})",
-                        self.target.mysql("FLOOR(UNIX_TIMESTAMP(NOW(6))*1000000)")
-                    ),
-                    Some(_) => nothing(self.sql_type()).to_owned(),
-                };
                 parts.push(format!(
-                    "MODIFY {} {} NOT NULL DEFAULT {default}",
+                    "MODIFY {} {}{}",
                     quote(&column.new_name()),
-                    self.sql_type()
+                    self.new_definition(table, column),
+                    self.hidden()
                 ));
             }
             parts.push("DROP PRIMARY KEY".to_owned());

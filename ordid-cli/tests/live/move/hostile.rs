@@ -126,7 +126,7 @@ pub(crate) struct Move {
 }
 
 impl Move {
-    fn new(url: &str) -> Result<Self> {
+    pub(crate) fn new(url: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("plan.json");
         Ok(Self {
@@ -142,14 +142,14 @@ impl Move {
         Ok(this)
     }
 
-    fn plan(&self) -> [&str; 8] {
+    pub(crate) fn plan(&self) -> [&str; 8] {
         [
             "plan", &self.url, "--table", "orders", "--to", "uuid_v7", "-o", &self.file,
         ]
     }
 
     /// The plan has to be refused with such a reason.
-    fn unplanned(url: &str, reason: &str) -> Result {
+    pub(crate) fn unplanned(url: &str, reason: &str) -> Result {
         expect(&refused(&Self::new(url)?.plan(), 2)?, reason)
     }
 
@@ -157,12 +157,12 @@ impl Move {
         printed(&[&["apply", &self.file, &self.url], more].concat(), 0)
     }
 
-    fn refused(&self, more: &[&str], code: i32) -> Result<String> {
+    pub(crate) fn refused(&self, more: &[&str], code: i32) -> Result<String> {
         refused(&[&["apply", &self.file, &self.url], more].concat(), code)
     }
 }
 
-fn expect(line: &str, part: &str) -> Result {
+pub(crate) fn expect(line: &str, part: &str) -> Result {
     match line.contains(part) {
         true => Ok(()),
         false => Err(Failed::from(format!("no {part:?} in: {line}"))),
@@ -170,7 +170,7 @@ fn expect(line: &str, part: &str) -> Result {
 }
 
 /// The first value of a query has to be this one.
-fn expect_value(url: &str, query: &str, value: &str) -> Result {
+pub(crate) fn expect_value(url: &str, query: &str, value: &str) -> Result {
     let rows = block(url, query)?;
     let found = rows.first().and_then(|row| row.first());
     match found.is_some_and(|it| it == value) {

@@ -187,7 +187,12 @@ impl Tables<'_> {
             Ok(()) => Ok(true),
             Err(error) => {
                 let text = format!("{error:?}");
-                match writers::REFUSED_BETWEEN.iter().any(|it| text.contains(it)) {
+                // The key of a program that names no columns is then in another place, or both keys are there.
+                let is_known = ["Incorrect datetime value", "Column count doesn't match"]
+                    .iter()
+                    .chain(&writers::REFUSED_BETWEEN)
+                    .any(|it| text.contains(it));
+                match is_known {
                     true => Ok(false),
                     false => Err(format!("{statement}: {text}").into()),
                 }
@@ -206,6 +211,12 @@ impl Tables<'_> {
             "INSERT INTO orders (ref, note) VALUES ('w{n}', 'n')"
         ))? {
             self.expected.insert(format!("order w{n} of -"));
+        }
+        // Without the columns' names, as it is before the switch.
+        if self.write(&format!(
+            "INSERT INTO orders VALUES (NULL, 'v{n}', 'n', NULL, NOW(6))"
+        ))? {
+            self.expected.insert(format!("order v{n} of -"));
         }
         if self.write(&format!(
             "INSERT INTO orders (ref, note, parent_id) VALUES ('p{n}', 'n', {})",

@@ -6,10 +6,13 @@ use super::{
     BRIEF, NONE, ONLINE, Writer, column_exists, foreign_key_exists, index_exists, new_uuid, not,
     nothing, trigger_exists,
 };
-use crate::migration::{
-    model::{Action, Statement, Step},
-    mysql::{of, quote},
-    subject::{Column, Index, Moved, literal},
+use crate::{
+    engine::Engine,
+    migration::{
+        model::{Action, Statement, Step},
+        mysql::{of, quote},
+        subject::{Column, Index, Moved, literal},
+    },
 };
 
 /// The names that columns and indexes have while others have theirs.
@@ -69,6 +72,7 @@ impl Writer<'_> {
         );
         let main_moved = column_exists(self.main(), &self.key().old_name());
         statements.extend(self.missing_old_key(&main_moved));
+        statements.extend(self.missing_new_key(&main_moved));
         for (number, table) in self.found.tables.iter().enumerate() {
             for (column, _) in table.references() {
                 let moved = column_exists(table, &column.old_name());
@@ -150,8 +154,33 @@ impl Writer<'_> {
         )))
     }
 
+    /// Makes the new key of a row that was inserted without a trigger and without a list of columns: MySQL 9.7 gives an invisible
+    /// column zeros then, and not its default if that is an expression.
+    fn missing_new_key(&self, main_moved: &str) -> Vec<Statement> {
+        if self.engine != Engine::Mysql || !self.found.hides_columns {
+            return Vec::new();
+        }
+        let [on_insert, _] = Self::trigger_names(self.main());
+        let has_trigger = trigger_exists(&self.main().schema, &on_insert);
+        let statement = |column: &str, is_elsewhere: &str| {
+            let column = quote(column);
+            let update = format!(
+                "UPDATE {} SET {column} = {} WHERE {column} = REPEAT(CHAR(0), 16)",
+                self.table(self.main()),
+                self.new_key()
+            );
+            Statement::new(update).unless(format!(
+                "SELECT 1 FROM dual WHERE EXISTS ({has_trigger}) OR {is_elsewhere} ({main_moved})"
+            ))
+        };
+        vec![
+            statement(&self.key().new_name(), "EXISTS"),
+            statement(&self.key().name, "NOT EXISTS"),
+        ]
+    }
+
     /// Whether the server makes old keys without a trigger.
-    fn key_makes_itself(&self) -> bool {
+    pub(super) fn key_makes_itself(&self) -> bool {
         self.found.key.is_auto_increment() || self.found.key.default.is_some()
     }
 
@@ -196,6 +225,7 @@ impl Writer<'_> {
                     nothing(&column.sql_type)
                 )));
             }
+            statements.extend(self.show_new(table));
         }
         statements.extend(self.create_triggers(false));
         Self::step(
@@ -216,7 +246,7 @@ impl Writer<'_> {
     }
 
     /// The old columns that nobody but a trigger fills after the switch: they have a default until then.
-    fn given_defaults<'t>(&self, table: &'t Moved) -> impl Iterator<Item = &'t Column> {
+    pub(super) fn given_defaults<'t>(&self, table: &'t Moved) -> impl Iterator<Item = &'t Column> {
         let key_makes_itself = self.key_makes_itself();
         table
             .columns
@@ -243,9 +273,10 @@ impl Writer<'_> {
             let nullable: String = Self::in_primary(table)
                 .map(|it| {
                     format!(
-                        "MODIFY {} {} NULL, ",
+                        "MODIFY {} {} NULL{}, ",
                         quote(&it.new_name()),
-                        self.sql_type()
+                        self.sql_type(),
+                        self.hidden()
                     )
                 })
                 .collect();
@@ -371,6 +402,8 @@ impl Writer<'_> {
     pub(in crate::migration::mysql) fn back(&self) -> Vec<Step> {
         let mut statements = self.drop_triggers();
         for table in &self.found.tables {
+            let is_done = not(&column_exists(table, &table.columns[0].old_name()));
+            statements.extend(self.show_old(table).map(|it| it.unless(is_done)));
             for column in self.given_defaults(table) {
                 statements.push(
                     Statement::new(format!(
@@ -385,6 +418,7 @@ impl Writer<'_> {
                 Statement::new(self.exchange(table, NEW, OLD))
                     .unless(not(&column_exists(table, &table.columns[0].old_name()))),
             );
+            statements.extend(self.hide_new(table));
         }
         statements.extend(self.create_triggers(true));
         let check = Self::step(

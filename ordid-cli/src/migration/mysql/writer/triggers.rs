@@ -2,10 +2,13 @@
 
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
-use super::{Writer, micros, new_uuid, nothing};
-use crate::migration::{
-    mysql::quote,
-    subject::{Column, Moved, named},
+use super::{Writer, is_uuid, micros, new_uuid, nothing};
+use crate::{
+    engine::Engine,
+    migration::{
+        mysql::quote,
+        subject::{Column, Moved, named},
+    },
 };
 
 impl Writer<'_> {
@@ -76,7 +79,7 @@ impl Writer<'_> {
                 ),
                 false => String::new(),
             };
-            if !before && !self.found.key.is_auto_increment() && self.found.key.default.is_none() {
+            if !before && self.needs_old_keys() {
                 let old = &self.found.key.sql_type;
                 let uuid = new_uuid(old);
                 insert.push_str(&format!(
@@ -108,6 +111,17 @@ impl Writer<'_> {
             all.push(trigger(on_update, "UPDATE", &updates));
         }
         all
+    }
+
+    /// Whether a trigger has to make old keys: UUIDs of which the server makes none, or not if an INSERT has no list of columns
+    /// (MySQL 9.7 leaves the default of an invisible column out then, if it is an expression).
+    fn needs_old_keys(&self) -> bool {
+        let key = &self.found.key;
+        let is_left_out = self.engine == Engine::Mysql
+            && self.found.hides_columns
+            && key.extra.contains("default_generated")
+            && is_uuid(&key.sql_type);
+        !self.key_makes_itself() || is_left_out
     }
 
     pub(super) fn trigger_names(table: &Moved) -> [String; 2] {
