@@ -106,11 +106,14 @@ pub(crate) async fn draft(
     };
     Ok(Draft {
         table: format!("{}.{}", found.schema, found.name),
+        key: found.key.name.clone(),
+        key_type: found.key.sql_type.clone(),
         rows: found.rows,
         bytes: found.bytes,
         steps: writer.steps(),
         undo: writer.undo(),
         back: writer.back(),
+        map: writer.map(),
         finish: writer.finish(),
         journal: writer.journal,
         catalog,

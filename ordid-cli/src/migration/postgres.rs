@@ -103,6 +103,8 @@ pub(crate) async fn draft(
     let journal = writer.name(&named("ordid_move_", &found.name, ""));
     Ok(Draft {
         table: format!("{}.{}", found.schema, found.name),
+        key: found.key.name.clone(),
+        key_type: found.key.sql_type.clone(),
         created: created.as_ref().map(|it| it.name.clone()),
         rows: found.rows,
         bytes: found.bytes,
@@ -110,6 +112,7 @@ pub(crate) async fn draft(
         steps: writer.steps(),
         undo: writer.undo(),
         back: writer.back(),
+        map: writer.map(),
         finish: writer.finish(),
         catalog,
         notes,

@@ -1,6 +1,7 @@
 //! `ordid plan` and `ordid apply` on tables that others write the whole time.
 
 mod columns;
+mod ends;
 mod hostile;
 mod kills;
 mod sqlite;
@@ -41,6 +42,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         ));
     }
     columns::trials(servers, trials);
+    ends::trials(servers, trials);
     hostile::trials(servers, trials);
     kills::trials(servers, trials);
 }

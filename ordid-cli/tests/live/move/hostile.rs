@@ -20,7 +20,12 @@ const ALL: &[&str] = &["postgres", "mariadb", "mysql"];
 type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 14] = [
+    let tests: [Test; 15] = [
+        (
+            "move::columns_that_refer_without_a_foreign_key_are_named_by_the_plan",
+            unlinked,
+            ALL,
+        ),
         (
             "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
             links,
@@ -180,7 +185,7 @@ pub(crate) fn expect_value(url: &str, query: &str, value: &str) -> Result {
 }
 
 /// Creates orders and their remarks, with a reference that may be NULL.
-fn create(url: &str) -> Result {
+pub(crate) fn create(url: &str) -> Result {
     let tables = match is_postgres(url) {
         true => {
             "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int NOT NULL DEFAULT 1, parent_id bigint REFERENCES orders (id),
@@ -254,6 +259,54 @@ fn links(url: &str) -> Result {
         Err(error) => expect(&format!("{error:?}"), "is not there yet")?,
     }
     this.apply(&["--finish"]).map(|_| ())
+}
+
+fn unlinked(url: &str) -> Result {
+    create(url)?;
+    let quote = |name: &str| match is_postgres(url) {
+        true => format!("\"{name}\""),
+        false => format!("`{name}`"),
+    };
+    execute(
+        url,
+        &format!(
+            "CREATE TABLE mails (id int NOT NULL PRIMARY KEY, order_id int, subject varchar(40));
+             CREATE TABLE visits (id int NOT NULL PRIMARY KEY, {} varchar(40), what bigint, small bigint, other bigint, few bigint);
+             INSERT INTO orders (kind) SELECT a.kind FROM orders a, orders b",
+            quote("OrdersId")
+        ),
+    )?;
+    // Keys alone; keys, but few different ones; and numbers of which one is no key.
+    execute(
+        url,
+        "INSERT INTO visits (id, what, small, other) SELECT id, id, 1, id FROM orders; UPDATE visits SET other = 999999 WHERE id = 7",
+    )?;
+    let shown = printed(&Move::new(url)?.plan(), 0)?;
+    let line = |part: &str| {
+        let found = shown.lines().find(|line| line.contains(part));
+        found.ok_or_else(|| Failed::from(format!("no {part:?} in: {shown}")))
+    };
+    let named = line("no foreign key, and the name of a reference to orders")?;
+    expect(named, "mails.order_id")?;
+    expect(named, "visits.OrdersId")?;
+    expect(named, "are not moved and keep old keys")?;
+    let valued = line("no foreign key, and a sample of values that are all keys of orders")?;
+    expect(valued, "visits.what;")?;
+    for other in ["small", "other", "few", "remarks", "visits.id", "mails.id"] {
+        if [named, valued]
+            .iter()
+            .any(|it| it.contains(&format!("{other},")) || it.contains(&format!("{other};")))
+        {
+            return Err(format!("{other}: {named}, {valued}").into());
+        }
+    }
+    // References that are moved are not named.
+    execute(url, "DROP TABLE mails; DROP TABLE visits")?;
+    let shown = printed(&Move::new(url)?.plan(), 0)?;
+    match shown.contains("no foreign key, and") {
+        true => Err(shown.into()),
+        false => Ok(()),
+    }
 }
 
 fn defaults(url: &str) -> Result {

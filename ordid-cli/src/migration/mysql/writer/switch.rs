@@ -11,7 +11,7 @@ use crate::{
     migration::{
         model::{Action, Statement, Step},
         mysql::{of, quote},
-        subject::{Column, Index, Moved, literal},
+        subject::{Column, Index, Moved, literal, map_steps, named},
     },
 };
 
@@ -448,6 +448,30 @@ impl Writer<'_> {
         let mut steps = vec![check, switch];
         steps.extend(self.undo());
         steps
+    }
+
+    pub(in crate::migration::mysql) fn map(&self) -> Vec<Step> {
+        let name = named("", &self.found.name, "_ordid_map");
+        let map = MySql::quote_table(Some(&self.found.schema), &name);
+        // The columns are like those that they are read from: other collations would take two keys for one.
+        let create = format!(
+            "CREATE TABLE {map} (PRIMARY KEY (old_key)) ENGINE=InnoDB AS SELECT {} AS old_key, {} AS new_key FROM {}",
+            quote(&self.key().old_name()),
+            quote(&self.key().name),
+            self.table(self.main())
+        );
+        map_steps(
+            format!(
+                "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables WHERE {}",
+                of(&self.found.schema, &name)
+            ),
+            self.rows(200_000.0),
+            Action::Online {
+                statements: vec![
+                    Statement::new(create).after(format!("DROP TABLE IF EXISTS {map}")),
+                ],
+            },
+        )
     }
 
     pub(in crate::migration::mysql) fn finish(&self) -> Vec<Step> {
