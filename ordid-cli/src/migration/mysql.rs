@@ -68,6 +68,24 @@ pub(crate) async fn draft(
                 .to_owned(),
         );
     }
+    if let Some(column) = &created {
+        times(session, &found, column, &mut notes).await?;
+    }
+    notes.push(match (&found.key.default, found.key.is_auto_increment()) {
+        (_, true) => format!(
+            "AUTO_INCREMENT makes old keys until --finish, which drops it with the old column of {}",
+            found.key.name
+        ),
+        (Some(default), false) => format!(
+            "the default of {} ({default}) makes old keys until --finish, which drops it with the old column; what it uses, such as a \
+             sequence, stays",
+            found.key.name
+        ),
+        (None, false) => format!(
+            "a trigger makes old keys of {} until --finish, as UUIDs",
+            found.key.name
+        ),
+    });
     notes.push(
         "this server does not tell how far its replicas are behind: watch them, and slow apply down by --chunk and --pause"
             .to_owned(),
@@ -454,6 +472,33 @@ async fn unseen(
                 .to_owned(),
         ),
     }
+    Ok(())
+}
+
+/// Counts rows whose times are in the future.
+async fn times(
+    session: &mut Session,
+    found: &Found,
+    column: &FoundColumn,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    // The time of the server's zone is not more than a day away from that of the column.
+    let query = format!(
+        "SELECT COUNT(*), COUNT(CASE WHEN {} > NOW() + INTERVAL 1 DAY THEN 1 END) FROM {}",
+        quote(&column.name),
+        MySql::quote_table(Some(&found.schema), &found.name)
+    );
+    let rows = session.rows(&query).await?;
+    let number = |at| {
+        rows.first()
+            .map_or(0, |row| text(row, at).parse().unwrap_or(0))
+    };
+    notes.extend(subject::notes_of_times(
+        &column.name,
+        number(0),
+        0,
+        number(1),
+    ));
     Ok(())
 }
 

@@ -181,6 +181,26 @@ pub(crate) fn named(prefix: &str, name: &str, suffix: &str) -> String {
     format!("{prefix}{}{suffix}", &name[..end])
 }
 
+/// Returns notes of rows whose times are infinite, or in the future.
+pub(crate) fn notes_of_times(column: &str, rows: i64, infinite: i64, future: i64) -> Vec<String> {
+    let have = |count: i64| if count == 1 { "has" } else { "have" };
+    let mut notes = Vec::new();
+    if infinite > 0 {
+        notes.push(format!(
+            "{infinite} of {rows} rows {} an infinite {column}: their keys get the time of the oldest row, and new rows with such a \
+             time get that of now",
+            have(infinite)
+        ));
+    }
+    if future > 0 {
+        notes.push(format!(
+            "{future} of {rows} rows {} a {column} in the future: their keys are above those of new rows",
+            have(future)
+        ));
+    }
+    notes
+}
+
 /// Returns the name of the table that keeps old and new keys, of a name that may be behind its schema.
 pub(crate) fn map_name(table: &str) -> String {
     match table.split_once('.') {

@@ -5,6 +5,7 @@ mod ends;
 mod hostile;
 mod kills;
 mod sqlite;
+mod unusual;
 mod writers;
 
 use std::{
@@ -45,6 +46,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     ends::trials(servers, trials);
     hostile::trials(servers, trials);
     kills::trials(servers, trials);
+    unusual::trials(servers, trials);
 }
 
 /// The size of a test: `ORDID_TEST_SOAK=1` asks for the long form.

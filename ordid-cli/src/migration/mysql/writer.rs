@@ -161,6 +161,7 @@ impl Writer<'_> {
             self.keys(),
         ];
         steps.extend(self.references());
+        steps.extend(self.stragglers());
         steps.push(self.check());
         steps.push(self.primary());
         steps.push(self.switch());
@@ -421,6 +422,46 @@ impl Writer<'_> {
             }
         }
         steps
+    }
+
+    /// A row whose old key changes meanwhile changes its referring rows by ON UPDATE CASCADE, for which InnoDB runs no trigger and
+    /// which are no longer in the work list.
+    fn stragglers(&self) -> Option<Step> {
+        let mut statements = Vec::new();
+        for (number, table) in self.found.tables.iter().enumerate() {
+            for (column, foreign_key) in table.references() {
+                if !foreign_key.actions.contains("ON UPDATE CASCADE") {
+                    continue;
+                }
+                let (name, from, to) = (
+                    self.table(table),
+                    quote(&column.name),
+                    quote(&column.new_name()),
+                );
+                statements.push(
+                    Statement::new(format!(
+                        "UPDATE {name} AS c JOIN {} AS it ON it.{} = c.{from} SET c.{to} = it.{}{} WHERE c.{to} IS NULL AND c.{from} \
+                         IS NOT NULL",
+                        self.table(self.main()),
+                        quote(&self.key().name),
+                        quote(&self.key().new_name()),
+                        self.kept(number, "c")
+                    ))
+                    .unless(not(&format!(
+                        "SELECT 1 FROM {name} WHERE {to} IS NULL AND {from} IS NOT NULL"
+                    ))),
+                );
+            }
+        }
+        (!statements.is_empty()).then(|| {
+            Self::online(
+                "stragglers",
+                "Fills the new columns of rows that refer to rows whose old keys have changed meanwhile",
+                "the rows that it changes, if there are any",
+                self.rows(1_000_000.0),
+                statements,
+            )
+        })
     }
 
     fn check(&self) -> Step {

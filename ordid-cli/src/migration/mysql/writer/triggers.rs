@@ -79,6 +79,14 @@ impl Writer<'_> {
                 ),
                 false => String::new(),
             };
+            // The work list has the old key of a row. One whose old key changes is found by nobody, and gets its new key here.
+            if before {
+                updates = format!(
+                    " DECLARE m BIGINT; IF NEW.{other_key} IS NULL AND NOT (NEW.{key} <=> OLD.{key}) THEN {} SET NEW.{other_key} = \
+                     {make}; END IF;{updates}",
+                    self.row_time()
+                );
+            }
             if !before && self.needs_old_keys() {
                 let old = &self.found.key.sql_type;
                 let uuid = new_uuid(old);

@@ -337,6 +337,22 @@ impl Writer<'_> {
             },
         );
         let mut steps = vec![check];
+        if let Some(sequence) = &self.found.sequence
+            && sequence.others.is_some()
+        {
+            steps.push(Self::step(
+                "keep_sequence",
+                format!(
+                    "Takes the sequence {} from the old column, since others use it",
+                    sequence.name
+                ),
+                BRIEF,
+                0.1,
+                Action::Transaction {
+                    statements: vec![format!("ALTER SEQUENCE {} OWNED BY NONE", sequence.name)],
+                },
+            ));
+        }
         steps.extend(self.drop_columns(Column::old_name));
         let has_default = self.found.key.default.is_some() || self.found.key.is_identity;
         steps.push(self.leftovers(!has_default));
