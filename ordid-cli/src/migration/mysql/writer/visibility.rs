@@ -34,7 +34,7 @@ impl Writer<'_> {
     pub(super) fn show_old(&self, table: &Moved) -> Option<Statement> {
         self.change(table, |writer, it| {
             let old = writer.old_definition(table, it);
-            [writer.visibility(&it.old_name(), &old, true)]
+            [writer.visibility(&it.old_name(), old, true)]
         })
     }
 
