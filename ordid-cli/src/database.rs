@@ -10,7 +10,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqlitePoolOptions},
 };
 
-use crate::{engine::Engine, failure::Failure, output::shell_word};
+use crate::{engine::Engine, failure::Failure, output::shell_word, pooler};
 
 /// The variable of the environment that has the URL where the argument is left out.
 pub(crate) const VARIABLE: &str = "DATABASE_URL";
@@ -43,8 +43,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// The URL is of no engine that can be reached from here, or the database does not answer. No message has the URL,
-    /// which may have a password.
+    /// The URL is of no engine that can be reached from here, the database does not answer, or a pooler would give the
+    /// session's settings to other programs. No message has the URL, which may have a password.
     pub(crate) async fn connect(url: &str, access: Access) -> Result<Self, Failure> {
         let cannot = |error: sqlx::Error| {
             Failure::could_not(format_args!("cannot connect to the database: {error}"))
@@ -63,7 +63,12 @@ impl Database {
                 });
                 let options = PgConnectOptions::from_str(url).map_err(cannot)?;
                 let place = place(options.get_host(), options.get_port());
-                try_once::<PgConnection>(&options, &place).await?;
+                let mut one = try_once::<PgConnection>(&options, &place).await?;
+                let mut other = try_once::<PgConnection>(&options, &place).await?;
+                // Before anything is set in a session.
+                pooler::refuse(&mut one, &mut other).await?;
+                closed(one).await;
+                closed(other).await;
                 Self::Postgres(pool.connect_with(options).await.map_err(cannot)?)
             }
             "mysql" | "mariadb" => {
@@ -83,7 +88,7 @@ impl Database {
                 let url = url.replacen("mariadb:", "mysql:", 1);
                 let options = MySqlConnectOptions::from_str(&url).map_err(cannot)?;
                 let place = place(options.get_host(), options.get_port());
-                try_once::<MySqlConnection>(&options, &place).await?;
+                closed(try_once::<MySqlConnection>(&options, &place).await?).await;
                 let pool = pool.connect_with(options).await.map_err(cannot)?;
                 let version: String = sqlx::query_scalar("SELECT version()")
                     .fetch_one(&pool)
@@ -162,20 +167,16 @@ fn place(host: &str, port: u16) -> String {
     }
 }
 
-/// Opens one connection and closes it. A pool would try a server that refuses again and again until its patience ends, and
+/// Opens one connection. A pool would try a server that refuses again and again until its patience ends, and
 /// then not say why.
-async fn try_once<C: Connection>(options: &C::Options, place: &str) -> Result<(), Failure> {
+async fn try_once<C: Connection>(options: &C::Options, place: &str) -> Result<C, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::could_not(format_args!(
             "cannot connect to the database at {place}: {error}"
         ))
     };
     match tokio::time::timeout(PATIENCE, C::connect_with(options)).await {
-        Ok(Ok(connection)) => {
-            // It was good enough to be opened; how it ends does not matter.
-            let _ = connection.close().await;
-            Ok(())
-        }
+        Ok(Ok(connection)) => Ok(connection),
         Ok(Err(sqlx::Error::Io(error))) => Err(failed(&error)),
         Ok(Err(error)) => Err(failed(&error)),
         Err(_) => Err(failed(&format_args!(
@@ -183,6 +184,11 @@ async fn try_once<C: Connection>(options: &C::Options, place: &str) -> Result<()
             PATIENCE.as_secs()
         ))),
     }
+}
+
+/// Closes a connection. It was good enough to be opened; how it ends does not matter.
+async fn closed(connection: impl Connection) {
+    let _ = connection.close().await;
 }
 
 fn options<DB: sqlx::Database>(options: PoolOptions<DB>) -> PoolOptions<DB> {

@@ -17,6 +17,7 @@ mod machine;
 mod migration;
 mod near;
 mod output;
+mod pooler;
 mod progress;
 mod report;
 mod scheme;

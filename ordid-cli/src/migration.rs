@@ -15,9 +15,10 @@ pub(crate) mod request;
 pub(crate) mod session;
 mod sqlite;
 pub(crate) mod sqlite_ddl;
-mod subject;
+pub(crate) mod subject;
 pub(crate) mod switch;
 mod target;
+mod unlinked;
 mod validate;
 
 use model::{Plan, Table};
@@ -43,12 +44,20 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
         Engine::SqlServer | Engine::Oracle => return Err(unreachable(engine)),
     };
     draft.refusals.check(request)?;
+    let unlinked = unlinked::notes(session, &draft).await?;
+    let map_table = subject::map_name(&draft.table);
+    let mut notes = draft.notes;
+    notes.extend(unlinked);
+    notes.push(format!(
+        "--finish drops the old keys: links with them outside of the database (in mails, bookmarks or other systems) lead nowhere \
+         then, unless --finish --keep-map keeps old and new keys in the table {map_table}"
+    ));
     let version = match engine {
         Engine::Sqlite => "SELECT sqlite_version()",
         Engine::Postgres => "SELECT current_setting('server_version')",
         _ => "SELECT version()",
     };
-    Ok(Plan {
+    let plan = Plan {
         ordid_plan: model::VERSION,
         id: uuid::Uuid::new_v4().to_string(),
         engine,
@@ -59,14 +68,18 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
         created: draft.created,
         rows: draft.rows,
         bytes: draft.bytes,
-        notes: draft.notes,
+        notes,
         journal: draft.journal,
         steps: draft.steps,
         undo: draft.undo,
         back: draft.back,
+        map_table,
+        map: draft.map,
         finish: draft.finish,
         catalog: draft.catalog,
-    })
+        digest: String::new(),
+    };
+    Ok(plan.sealed())
 }
 
 /// Refuses a server on which a move would lose rows.

@@ -10,6 +10,7 @@
 //! | `rows` | rows that this run has given keys or references |
 //! | `retries` | how often it let a lock go and tried again |
 //! | `switch_millis` | how long the switch held its locks, or null |
+//! | `map` | the table that has old and new keys when the move is finished, or null |
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -26,6 +27,7 @@ use crate::{
         journal::{Entry, Journal, Phase},
         model::{self, Plan},
         session::Session,
+        subject,
         switch::{BETWEEN, has_exchanged},
     },
     output::{Output, shell_word},
@@ -46,9 +48,15 @@ pub(crate) struct Arguments {
     /// Give the table its old keys back, before the switch or after it
     #[arg(long, conflicts_with = "finish")]
     rollback: bool,
-    /// Drop the old columns: there is no way back from here
+    /// Drop the old columns: there is no way back from here, and links with old keys lead nowhere
     #[arg(long)]
     finish: bool,
+    /// Keep old and new keys in a table TABLE_ordid_map, by which links with old keys can be translated
+    #[arg(long, requires = "finish")]
+    keep_map: bool,
+    /// Apply a plan that was edited since `ordid plan` wrote it
+    #[arg(long)]
+    edited: bool,
     /// Do everything but the switch, which a later run with --resume does
     #[arg(long, conflicts_with_all = ["rollback", "finish"])]
     no_switch: bool,
@@ -77,6 +85,13 @@ impl Arguments {
     /// The plan is of another database, the tables have changed, or the server refuses a step.
     pub(crate) fn run(self, output: &mut Output) -> Result<Outcome, Failure> {
         let plan = read(&self.plan)?;
+        if plan.is_edited() && !self.edited {
+            return Err(Failure::wrong(format_args!(
+                "the plan {} was edited since `ordid plan` wrote it: it does not have the digest of its content; make a new plan, or \
+                 apply it as it is with --edited",
+                self.plan.display()
+            )));
+        }
         let summary = interrupt::run(|interrupt| self.carry_out(&plan, interrupt))?;
         match output.is_json() {
             true => output.json(&summary)?,
@@ -204,7 +219,7 @@ impl Arguments {
             }
             (Phase::Steps, true, _) => Ok(Entry::beginning(Phase::Undo)),
             (Phase::Switched, true, _) => Ok(Entry::beginning(Phase::Back)),
-            (Phase::Switched, _, true) => Ok(Entry::beginning(Phase::Finish)),
+            (Phase::Switched, _, true) => Ok(self.beginning_of_the_end()),
             (Phase::Switched, ..) if self.resume => Ok(found.clone()),
             (Phase::Switched, ..) => Err(Failure::wrong(format_args!(
                 "{table} has its new keys: end the move with --finish, or go back with --rollback"
@@ -214,20 +229,45 @@ impl Arguments {
                 found.step + 1,
                 plan.steps.len()
             ))),
-            (Phase::Undo | Phase::Back, true, _) | (Phase::Finish, _, true) => Ok(found.clone()),
+            (Phase::Finish, _, true)
+                if self.keep_map && !found.has_changed_nothing(&plan.finish) =>
+            {
+                Err(Failure::wrong(format_args!(
+                    "the end of the move of {table} has begun without a map, and old keys may be gone: go on with --finish alone"
+                )))
+            }
+            (Phase::Finish, _, true) if self.keep_map => Ok(self.beginning_of_the_end()),
+            // A name that is not free for the map: the end goes on without it.
+            (Phase::Map, _, true) if !self.keep_map && found.has_changed_nothing(&plan.map) => {
+                Ok(self.beginning_of_the_end())
+            }
+            (Phase::Undo | Phase::Back, true, _) | (Phase::Map | Phase::Finish, _, true) => {
+                Ok(found.clone())
+            }
             (Phase::Back, _, true) if found.has_changed_nothing(&plan.back) => {
-                Ok(Entry::beginning(Phase::Finish))
+                Ok(self.beginning_of_the_end())
             }
             (Phase::Finish, true, _) if found.has_changed_nothing(&plan.finish) => {
+                Ok(Entry::beginning(Phase::Back))
+            }
+            (Phase::Map, true, _) if found.has_changed_nothing(&plan.map) => {
                 Ok(Entry::beginning(Phase::Back))
             }
             (Phase::Undo | Phase::Back, ..) => Err(Failure::wrong(format_args!(
                 "a rollback of the move of {table} has begun: go on with --rollback"
             ))),
-            (Phase::Finish, ..) => Err(Failure::wrong(format_args!(
+            (Phase::Map | Phase::Finish, ..) => Err(Failure::wrong(format_args!(
                 "the end of the move of {table} has begun: go on with --finish"
             ))),
         }
+    }
+
+    /// Returns where the end begins: with the map, if it is wanted.
+    fn beginning_of_the_end(&self) -> Entry {
+        Entry::beginning(match self.keep_map {
+            true => Phase::Map,
+            false => Phase::Finish,
+        })
     }
 
     fn show(&self, output: &mut Output, summary: &Summary) -> Result<(), Failure> {
@@ -247,8 +287,20 @@ impl Arguments {
                  --rollback"
             ),
             "rolled_back" => format!("{table} has its old keys, and nothing is left of the move"),
-            _ => format!("the move of {table} is finished"),
+            _ => match &summary.map {
+                Some(map) => format!(
+                    "the move of {table} is finished; the table {map} has old and new keys: grant it to programs that translate \
+                     links, and drop it when nobody needs it"
+                ),
+                None => format!("the move of {table} is finished; the old keys are gone"),
+            },
         })?;
+        if summary.state == "switched" {
+            output.line(&format!(
+                "--finish drops the old keys; with --keep-map they stay, with the new ones, in the table {}",
+                subject::map_name(table)
+            ))?;
+        }
         if let Some(millis) = summary.switch_millis {
             output.line(&format!("the switch held its locks for {millis:.0} ms"))?;
         }

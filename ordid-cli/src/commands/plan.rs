@@ -12,8 +12,10 @@
 //! | `rows`, `bytes` | estimates of the table's size |
 //! | `notes` | what one should know before |
 //! | `journal` | the table in which `apply` keeps how far it is |
-//! | `steps`, `undo`, `back`, `finish` | lists of steps: the move, the ways back before and after its switch, and its end. A step has `name`, `what`, `locks`, `seconds` (an estimate), `do` (how it is carried out) and its SQL |
+//! | `map_table` | the table that keeps old and new keys, if `apply` gets `--keep-map` |
+//! | `steps`, `undo`, `back`, `map`, `finish` | lists of steps: the move, the ways back before and after its switch, the map, and its end. A step has `name`, `what`, `locks`, `seconds` (an estimate), `do` (how it is carried out) and its SQL |
 //! | `catalog` | the tables as they were found; `apply` refuses others |
+//! | `digest` | SHA-256 of the rest; `apply` refuses a plan whose digest is another one, unless it gets `--edited` |
 
 use std::{
     fs,
@@ -205,7 +207,9 @@ fn show(output: &mut Output, plan: &Plan, path: &Path, database: &str) -> Result
         path.display()
     ))?;
     output.line(&format!(
-        "afterwards, back with: {command} --rollback; or end it with: {command} --finish"
+        "afterwards, back with: {command} --rollback; or end it with: {command} --finish, which drops the old keys (--keep-map keeps \
+         them in the table {})",
+        plan.map_table
     ))
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Summary {
     pub(crate) retries: u32,
     /// How long the switch had its locks, in milliseconds: nobody else could use the tables for so long.
     pub(crate) switch_millis: Option<f64>,
+    /// The table that has old and new keys after the end, if there is one.
+    pub(crate) map: Option<String>,
 }
 
 /// A step that was done.
@@ -70,20 +72,14 @@ pub(crate) struct Run<'p> {
     pub(crate) summary: Summary,
 }
 
-impl Run<'_> {
+impl<'p> Run<'p> {
     /// Works through the list of the journal's phase.
     pub(crate) async fn carry_out(&mut self) -> Result<(), Failure> {
         let plan = self.plan;
-        let list = match self.entry.phase {
-            Phase::Steps => &plan.steps,
-            Phase::Switched => {
-                self.summary.state = "switched";
-                return Ok(());
-            }
-            Phase::Undo => &plan.undo,
-            Phase::Back => &plan.back,
-            Phase::Finish => &plan.finish,
-        };
+        if self.entry.phase == Phase::Switched {
+            self.summary.state = "switched";
+            return Ok(());
+        }
         self.validate_again().await?;
         let is_switch =
             |step: &Step| matches!(step.action, Action::Switch { .. } | Action::Rebuild { .. });
@@ -92,7 +88,8 @@ impl Run<'_> {
                 "the plan is damaged: its last step is no switch; make a new plan",
             ));
         }
-        while let Some(step) = list.get(self.entry.step) {
+        while let Some(step) = self.list().get(self.entry.step) {
+            let list = self.list();
             let is_switch = self.entry.phase == Phase::Steps && self.entry.step + 1 == list.len();
             // A switch that was cut off is completed in any case: others are refused until then.
             if is_switch && self.options.stops_before_switch && self.entry.position != BETWEEN {
@@ -102,9 +99,11 @@ impl Run<'_> {
             self.stop_if_interrupted()?;
             let begun = Instant::now();
             self.progress.say(&step.name);
-            let next = match is_switch {
-                true => Entry::beginning(Phase::Switched),
-                false => self.entry.next_step(),
+            let is_last = self.entry.step + 1 == list.len();
+            let next = match self.entry.phase {
+                _ if is_switch => Entry::beginning(Phase::Switched),
+                Phase::Map if is_last => Entry::beginning(Phase::Finish),
+                _ => self.entry.next_step(),
             };
             self.step(step, &next).await?;
             self.entry = next;
@@ -117,6 +116,10 @@ impl Run<'_> {
             }
         }
         if let Phase::Undo | Phase::Back | Phase::Finish = self.entry.phase {
+            let map = super::journal::exists_by_name(plan.engine, &plan.map_table);
+            if self.entry.phase == Phase::Finish && self.session.exists(&map).await? {
+                self.summary.map = Some(plan.map_table.clone());
+            }
             let mut attempt = 0;
             while let Err(fault) = Journal::of(plan).remove(&mut self.session).await {
                 self.again(fault, &mut attempt).await?;
@@ -125,9 +128,22 @@ impl Run<'_> {
         self.summary.state = match self.entry.phase {
             Phase::Steps | Phase::Switched => "switched",
             Phase::Undo | Phase::Back => "rolled_back",
-            Phase::Finish => "finished",
+            Phase::Map | Phase::Finish => "finished",
         };
         Ok(())
+    }
+
+    /// Returns the steps of the journal's phase.
+    fn list(&self) -> &'p [Step] {
+        let plan = self.plan;
+        match self.entry.phase {
+            Phase::Steps => &plan.steps,
+            Phase::Switched => &[],
+            Phase::Undo => &plan.undo,
+            Phase::Back => &plan.back,
+            Phase::Map => &plan.map,
+            Phase::Finish => &plan.finish,
+        }
     }
 
     async fn step(&mut self, step: &Step, next: &Entry) -> Result<(), Failure> {
@@ -253,7 +269,7 @@ impl Run<'_> {
         match self.entry.phase {
             Phase::Steps | Phase::Switched => "--resume",
             Phase::Undo | Phase::Back => "--rollback",
-            Phase::Finish => "--finish",
+            Phase::Map | Phase::Finish => "--finish",
         }
     }
 

@@ -308,8 +308,11 @@ mod tests {
             steps: Vec::new(),
             undo: Vec::new(),
             back: Vec::new(),
+            map_table: String::new(),
+            map: Vec::new(),
             finish: Vec::new(),
             catalog: Vec::new(),
+            digest: String::new(),
         }
     }
 

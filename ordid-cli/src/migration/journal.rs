@@ -21,16 +21,19 @@ pub(crate) enum Phase {
     Undo,
     /// The way back after the switch.
     Back,
+    /// Old and new keys are copied before the end.
+    Map,
     /// The end.
     Finish,
 }
 
 impl Phase {
-    const ALL: [(Self, &'static str); 5] = [
+    const ALL: [(Self, &'static str); 6] = [
         (Self::Steps, "steps"),
         (Self::Switched, "switched"),
         (Self::Undo, "undo"),
         (Self::Back, "back"),
+        (Self::Map, "map"),
         (Self::Finish, "finish"),
     ];
 
@@ -219,6 +222,24 @@ impl<'p> Journal<'p> {
         let remove = format!("DROP TABLE IF EXISTS {}", self.plan.journal);
         session.execute(&remove).await.map(|_| ())
     }
+}
+
+/// Returns the query that finds a table by its name for people.
+pub(crate) fn exists_by_name(engine: Engine, table: &str) -> String {
+    let (quote, name) = match table.split_once('.') {
+        _ if engine == Engine::Sqlite => ('"', vec![table]),
+        Some((schema, name)) => (
+            if engine == Engine::Postgres { '"' } else { '`' },
+            vec![schema, name],
+        ),
+        None => ('"', vec![table]),
+    };
+    let twice = format!("{quote}{quote}");
+    let parts: Vec<String> = name
+        .iter()
+        .map(|it| format!("{quote}{}{quote}", it.replace(quote, &twice)))
+        .collect();
+    exists(engine, &parts.join("."))
 }
 
 /// Returns the query that finds a table, whose name is quoted.

@@ -1,13 +1,15 @@
 //! The plan of a move: data that a person can read, and that `apply` carries out step by step.
 //!
 //! The file of an engine writes every statement of a move into the plan. Nothing is decided later: what `plan` shows is
-//! what `apply` sends. A plan has four lists of steps. `apply` works through one of them, and the journal keeps how
+//! what `apply` sends. A plan has five lists of steps. `apply` works through one of them, and the journal keeps how
 //! far it is.
 //!
 //! ```text
-//!   steps (the last is the switch) ──> switched ──> finish
+//!   steps (the last is the switch) ──> switched ──> [map] ──> finish
 //!     └─ undo                             └─ back
 //! ```
+
+use sha2::{Digest as _, Sha256};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,10 +52,51 @@ pub(crate) struct Plan {
     pub(crate) undo: Vec<Step>,
     /// The way back after the switch.
     pub(crate) back: Vec<Step>,
+    /// The name of the table that keeps old and new keys, for people.
+    pub(crate) map_table: String,
+    /// The steps that create it before the end.
+    pub(crate) map: Vec<Step>,
     /// The end, after which there is no way back.
     pub(crate) finish: Vec<Step>,
     /// The tables as they were found. A table that differs is not moved by this plan.
     pub(crate) catalog: Vec<Table>,
+    /// The digest of all the rest when the plan was made.
+    #[serde(default)]
+    pub(crate) digest: String,
+}
+
+impl Plan {
+    /// Returns the digest of the content, whatever spaces its file has: SHA-256 in hexadecimal.
+    pub(crate) fn content_digest(&self) -> String {
+        let content = Self {
+            digest: String::new(),
+            ..self.clone()
+        };
+        let content = serde_json::to_string(&content).expect("a plan is JSON");
+        let digest = Sha256::digest(content.as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Enters the digest of a plan that is complete. Seconds are rounded first, so that they are the same when they are read.
+    pub(crate) fn sealed(mut self) -> Self {
+        let lists = [
+            &mut self.steps,
+            &mut self.undo,
+            &mut self.back,
+            &mut self.map,
+            &mut self.finish,
+        ];
+        for step in lists.into_iter().flatten() {
+            step.seconds = (step.seconds * 10.0).round() / 10.0;
+        }
+        self.digest = self.content_digest();
+        self
+    }
+
+    /// Whether somebody has changed it since it was made.
+    pub(crate) fn is_edited(&self) -> bool {
+        self.digest != self.content_digest()
+    }
 }
 
 /// A table as the catalog describes it: each piece of its definition as a text.

@@ -27,6 +27,8 @@ struct Found {
     tables: Vec<Moved>,
     /// The columns of each table that are set by an UPDATE of another column, in the order of the tables.
     touched: Vec<Vec<String>>,
+    /// Whether the server has columns that `SELECT *` does not see.
+    hides_columns: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -66,6 +68,24 @@ pub(crate) async fn draft(
                 .to_owned(),
         );
     }
+    if let Some(column) = &created {
+        times(session, &found, column, &mut notes).await?;
+    }
+    notes.push(match (&found.key.default, found.key.is_auto_increment()) {
+        (_, true) => format!(
+            "AUTO_INCREMENT makes old keys until --finish, which drops it with the old column of {}",
+            found.key.name
+        ),
+        (Some(default), false) => format!(
+            "the default of {} ({default}) makes old keys until --finish, which drops it with the old column; what it uses, such as a \
+             sequence, stays",
+            found.key.name
+        ),
+        (None, false) => format!(
+            "a trigger makes old keys of {} until --finish, as UUIDs",
+            found.key.name
+        ),
+    });
     notes.push(
         "this server does not tell how far its replicas are behind: watch them, and slow apply down by --chunk and --pause"
             .to_owned(),
@@ -85,26 +105,55 @@ pub(crate) async fn draft(
          `WHERE id = 0` finds every row of uuid_v7, also for UPDATE and DELETE"
             .to_owned(),
     );
+    notes.push(match found.hides_columns {
+        true => "`SELECT *` and an INSERT without columns see as many columns as before: new columns are invisible until the switch, and \
+                 old ones after it; from the switch on the key is the last of them"
+            .to_owned(),
+        false => "this server has no invisible columns (MySQL 8.0.23 has them): `SELECT *` sees the new columns at once, and an INSERT \
+                  without columns is refused; let programs name columns"
+            .to_owned(),
+    });
+    let catalog = catalog(session, &found.tables).await?;
     let writer = writer::Writer {
         found: &found,
         target,
         created: created.as_ref(),
+        engine: session.engine(),
+        catalog: &catalog,
         journal: MySql::quote_table(Some(&found.schema), &named("ordid_move_", &found.name, "")),
     };
     Ok(Draft {
         table: format!("{}.{}", found.schema, found.name),
+        key: found.key.name.clone(),
+        key_type: found.key.sql_type.clone(),
         rows: found.rows,
         bytes: found.bytes,
         steps: writer.steps(),
         undo: writer.undo(),
         back: writer.back(),
+        map: writer.map(),
         finish: writer.finish(),
         journal: writer.journal,
-        catalog: catalog(session, &found.tables).await?,
+        catalog,
         created: created.map(|it| it.name),
         notes,
         refusals,
     })
+}
+
+/// Whether the server has invisible columns: MySQL 8.0.23 and later, and each MariaDB that can make keys.
+async fn hides_columns(session: &mut Session) -> Result<bool, Failure> {
+    let version = session.value("SELECT version()").await?.unwrap_or_default();
+    Ok(session.engine() == Engine::Mariadb || is_at_least(&version, [8, 0, 23]))
+}
+
+/// Whether a version such as `8.0.23-log` is this one or a later one.
+fn is_at_least(version: &str, least: [u32; 3]) -> bool {
+    let mut numbers = version
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|part| part.parse().unwrap_or(0));
+    let version: [u32; 3] = std::array::from_fn(|_| numbers.next().unwrap_or(0));
+    version >= least
 }
 
 /// Refuses one of several servers that take writes: LOCK TABLES locks the tables of one server alone.
@@ -221,6 +270,7 @@ async fn read(
         columns,
         key,
         touched: Vec::new(),
+        hides_columns: hides_columns(session).await?,
     };
     unseen(session, &found, refusals, notes).await?;
     dependents::dependents(session, &mut found, refusals, notes).await?;
@@ -425,6 +475,33 @@ async fn unseen(
     Ok(())
 }
 
+/// Counts rows whose times are in the future.
+async fn times(
+    session: &mut Session,
+    found: &Found,
+    column: &FoundColumn,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    // The time of the server's zone is not more than a day away from that of the column.
+    let query = format!(
+        "SELECT COUNT(*), COUNT(CASE WHEN {} > NOW() + INTERVAL 1 DAY THEN 1 END) FROM {}",
+        quote(&column.name),
+        MySql::quote_table(Some(&found.schema), &found.name)
+    );
+    let rows = session.rows(&query).await?;
+    let number = |at| {
+        rows.first()
+            .map_or(0, |row| text(row, at).parse().unwrap_or(0))
+    };
+    notes.extend(subject::notes_of_times(
+        &column.name,
+        number(0),
+        0,
+        number(1),
+    ));
+    Ok(())
+}
+
 /// Finds the column that says when a row was made.
 fn created(
     request: &Request<'_>,
@@ -505,4 +582,19 @@ async fn catalog(session: &mut Session, tables: &[Moved]) -> Result<Vec<Table>, 
         });
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invisible_columns_begin_with_a_version() {
+        for version in ["8.0.23", "8.0.42-log", "8.1.0", "9.7.4-2"] {
+            assert!(is_at_least(version, [8, 0, 23]), "{version}");
+        }
+        for version in ["8.0.22", "8.0.3-rc-log", "5.7.44-log", ""] {
+            assert!(!is_at_least(version, [8, 0, 23]), "{version}");
+        }
+    }
 }

@@ -34,6 +34,32 @@ struct Found {
     known: Vec<String>,
     is_superuser: bool,
     has_update_triggers: bool,
+    /// The sequence that belongs to the key.
+    sequence: Option<Sequence>,
+}
+
+/// A sequence that is dropped with its column.
+struct Sequence {
+    /// Its name, quoted.
+    name: String,
+    /// Whether it is an identity's.
+    is_identity: bool,
+    /// Columns whose defaults use it, too.
+    others: Option<String>,
+}
+
+impl Sequence {
+    fn note(&self, key: &str) -> String {
+        let name = &self.name;
+        match &self.others {
+            None => format!(
+                "the sequence {name} makes old keys until --finish, which drops it with the old column of {key}"
+            ),
+            Some(others) => format!(
+                "the sequence {name} stays after --finish, which takes it from the old column of {key}: defaults of {others} use it, too"
+            ),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -65,7 +91,11 @@ pub(crate) async fn draft(
     let mut refusals = Refusals::default();
     let mut notes = Vec::new();
     let found = read(session, request, target, &mut refusals, &mut notes).await?;
-    let created = created(session, request, &found, &mut refusals).await?;
+    let created = created(request, &found, &mut refusals)?;
+    if let Some(column) = &created {
+        times(session, &found, column, &mut notes).await?;
+    }
+    notes.extend(found.sequence.as_ref().map(|it| it.note(&found.key.name)));
     let catalog = catalog(session, &found.tables).await?;
     let writer = writer::Writer {
         found: &found,
@@ -103,6 +133,8 @@ pub(crate) async fn draft(
     let journal = writer.name(&named("ordid_move_", &found.name, ""));
     Ok(Draft {
         table: format!("{}.{}", found.schema, found.name),
+        key: found.key.name.clone(),
+        key_type: found.key.sql_type.clone(),
         created: created.as_ref().map(|it| it.name.clone()),
         rows: found.rows,
         bytes: found.bytes,
@@ -110,6 +142,7 @@ pub(crate) async fn draft(
         steps: writer.steps(),
         undo: writer.undo(),
         back: writer.back(),
+        map: writer.map(),
         finish: writer.finish(),
         catalog,
         notes,
@@ -222,7 +255,21 @@ async fn read(
         known: Vec::new(),
         is_superuser,
         has_update_triggers: false,
+        sequence: None,
     };
+    found.sequence = sequence(session, &oid, &found.key).await?;
+    if let Some(Sequence {
+        name,
+        is_identity: true,
+        others: Some(others),
+    }) = &found.sequence
+    {
+        refusals.add(format!(
+            "defaults of {others} use the sequence {name} of the identity {title}.{}, which cannot be taken from its column: give them \
+             a sequence of their own",
+            found.key.name
+        ));
+    }
     already(session, request, &found, target, refusals).await?;
     dependents::dependents(session, &mut found, refusals, notes).await?;
     let known = session
@@ -277,6 +324,29 @@ async fn columns(session: &mut Session, oid: &str) -> Result<Vec<FoundColumn>, F
     Ok(rows.iter().map(column).collect())
 }
 
+/// Finds the sequence that belongs to the key.
+async fn sequence(
+    session: &mut Session,
+    oid: &str,
+    key: &FoundColumn,
+) -> Result<Option<Sequence>, Failure> {
+    let query = format!(
+        "SELECT format('%I.%I', n.nspname, c.relname), d.deptype = 'i', (SELECT string_agg(f.adrelid::regclass || '.' || a.attname, ', ' \
+         ORDER BY 1) FROM pg_depend u JOIN pg_attrdef f ON f.oid = u.objid JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = \
+         f.adnum WHERE u.classid = 'pg_attrdef'::regclass AND u.refclassid = 'pg_class'::regclass AND u.refobjid = c.oid AND NOT \
+         (f.adrelid = {oid} AND f.adnum = {number})) FROM pg_depend d JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S' JOIN \
+         pg_namespace n ON n.oid = c.relnamespace WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND \
+         d.refobjid = {oid} AND d.refobjsubid = {number} AND d.deptype IN ('a', 'i')",
+        number = key.number
+    );
+    let rows = session.rows(&query).await?;
+    Ok(rows.first().map(|row| Sequence {
+        name: text(row, 0),
+        is_identity: is_true(row, 1),
+        others: row.get(2).cloned().flatten(),
+    }))
+}
+
 /// Reads the foreign keys that refer to the table, by table.
 async fn tables(
     session: &mut Session,
@@ -302,7 +372,8 @@ async fn tables(
         "SELECT n.nspname, c.relname, f.conname, array_length(f.conkey, 1), a.attname, format_type(a.atttypid, a.atttypmod), \
          a.attnotnull, f.condeferrable, c.relkind = 'p' OR c.relispartition, pg_has_role(c.relowner, 'MEMBER'), \
          pg_get_constraintdef(f.oid), {number} = ANY (f.confkey), a.attgenerated <> '', \
-         CASE WHEN a.attidentity <> '' THEN 'an identity' ELSE pg_get_expr(d.adbin, d.adrelid) END \
+         CASE WHEN a.attidentity <> '' THEN 'an identity' ELSE pg_get_expr(d.adbin, d.adrelid) END, \
+         EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid) \
          FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1] \
          LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
@@ -330,6 +401,10 @@ async fn tables(
         if is_true(&row, 8) {
             refusals.add(format!(
                 "{title}, which refers to the table, is partitioned"
+            ));
+        } else if is_true(&row, 14) {
+            refusals.add(format!(
+                "{title}, which refers to the table, inherits from a table or is inherited from: its rows are not its own alone"
             ));
         }
         if is_true(&row, 12) {
@@ -411,9 +486,36 @@ async fn already(
     Ok(())
 }
 
+/// Counts rows whose times are infinite, or in the future.
+async fn times(
+    session: &mut Session,
+    found: &Found,
+    column: &FoundColumn,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let name = quote(&column.name);
+    let none = writer::is_no_moment(&name);
+    let query = format!(
+        "SELECT count(*), count(*) FILTER (WHERE {none}), count(*) FILTER (WHERE NOT ({none}) AND {name} > now() + interval '1 minute') \
+         FROM {}",
+        Postgres::quote_table(Some(&found.schema), &found.name)
+    );
+    let rows = session.rows(&query).await?;
+    let number = |at| {
+        rows.first()
+            .map_or(0, |row| text(row, at).parse().unwrap_or(0))
+    };
+    notes.extend(subject::notes_of_times(
+        &column.name,
+        number(0),
+        number(1),
+        number(2),
+    ));
+    Ok(())
+}
+
 /// Finds the column that says when a row was made.
-async fn created(
-    _session: &mut Session,
+fn created(
     request: &Request<'_>,
     found: &Found,
     refusals: &mut Refusals,

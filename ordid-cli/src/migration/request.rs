@@ -51,6 +51,8 @@ impl Refusals {
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) table: String,
+    pub(crate) key: String,
+    pub(crate) key_type: String,
     pub(crate) created: Option<String>,
     pub(crate) rows: i64,
     pub(crate) bytes: i64,
@@ -58,6 +60,7 @@ pub(crate) struct Draft {
     pub(crate) steps: Vec<Step>,
     pub(crate) undo: Vec<Step>,
     pub(crate) back: Vec<Step>,
+    pub(crate) map: Vec<Step>,
     pub(crate) finish: Vec<Step>,
     pub(crate) catalog: Vec<Table>,
     pub(crate) notes: Vec<String>,

@@ -1,6 +1,9 @@
 //! The tables of a move, as the files of the engines share them.
 
-use super::{model::Check, request::Refusals};
+use super::{
+    model::{Action, Check, Guard, Step},
+    request::Refusals,
+};
 
 /// The longest name that every engine takes: PostgreSQL's.
 const LONGEST: usize = 63;
@@ -176,6 +179,67 @@ pub(crate) fn named(prefix: &str, name: &str, suffix: &str) -> String {
         end -= 1;
     }
     format!("{prefix}{}{suffix}", &name[..end])
+}
+
+/// Returns notes of rows whose times are infinite, or in the future.
+pub(crate) fn notes_of_times(column: &str, rows: i64, infinite: i64, future: i64) -> Vec<String> {
+    let have = |count: i64| if count == 1 { "has" } else { "have" };
+    let mut notes = Vec::new();
+    if infinite > 0 {
+        notes.push(format!(
+            "{infinite} of {rows} rows {} an infinite {column}: their keys get the time of the oldest row, and new rows with such a \
+             time get that of now",
+            have(infinite)
+        ));
+    }
+    if future > 0 {
+        notes.push(format!(
+            "{future} of {rows} rows {} a {column} in the future: their keys are above those of new rows",
+            have(future)
+        ));
+    }
+    notes
+}
+
+/// Returns the name of the table that keeps old and new keys, of a name that may be behind its schema.
+pub(crate) fn map_name(table: &str) -> String {
+    match table.split_once('.') {
+        Some((schema, name)) => format!("{schema}.{}", named("", name, "_ordid_map")),
+        None => named("", table, "_ordid_map"),
+    }
+}
+
+/// Returns the steps that keep old and new keys in a table: it must not be there, and `action` creates it.
+pub(crate) fn map_steps(is_there: String, seconds: f64, action: Action) -> Vec<Step> {
+    let step = |name: &str, what: &str, seconds, action| Step {
+        name: name.to_owned(),
+        what: what.to_owned(),
+        locks: "no table".to_owned(),
+        seconds,
+        action,
+    };
+    let guard = Guard::new(
+        "is there already, and the map of old and new keys would have its name",
+        is_there,
+        "rename it, or repeat --finish without --keep-map",
+    );
+    vec![
+        step(
+            "check",
+            "With --keep-map: looks whether the name of the map is free",
+            0.1,
+            Action::Check {
+                checks: Vec::new(),
+                guards: vec![guard],
+            },
+        ),
+        step(
+            "map",
+            "With --keep-map: copies old and new keys into a table that stays",
+            seconds,
+            action,
+        ),
+    ]
 }
 
 /// Returns a text as SQL writes it.

@@ -1,7 +1,11 @@
 //! `ordid plan` and `ordid apply` on tables that others write the whole time.
 
+mod columns;
+mod ends;
 mod hostile;
+mod kills;
 mod sqlite;
+mod unusual;
 mod writers;
 
 use std::{
@@ -38,7 +42,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             refusals,
         ));
     }
+    columns::trials(servers, trials);
+    ends::trials(servers, trials);
     hostile::trials(servers, trials);
+    kills::trials(servers, trials);
+    unusual::trials(servers, trials);
 }
 
 /// The size of a test: `ORDID_TEST_SOAK=1` asks for the long form.
@@ -349,9 +357,13 @@ fn finished(url: &str) -> Result {
 
 /// The definitions of the tables.
 fn definitions(url: &str) -> Result<Vec<Vec<String>>> {
+    definitions_of(url, &["orders", "order_lines", "remarks"])
+}
+
+fn definitions_of(url: &str, tables: &[&str]) -> Result<Vec<Vec<String>>> {
     if !is_postgres(url) {
         let mut all = Vec::new();
-        for table in ["orders", "order_lines", "remarks"] {
+        for table in tables {
             let mut rows = block(url, &format!("SHOW CREATE TABLE {table}"))?;
             let text = rows[0][1]
                 .split(" AUTO_INCREMENT=")
@@ -363,15 +375,20 @@ fn definitions(url: &str) -> Result<Vec<Vec<String>>> {
         }
         return Ok(all);
     }
+    let names: Vec<String> = tables
+        .iter()
+        .map(|it| format!("'{it}'::regclass"))
+        .collect();
+    let names = names.join(", ");
     block(
         url,
-        "SELECT attrelid::regclass, attname, format_type(atttypid, atttypmod), attnotnull, pg_get_expr(adbin, adrelid) FROM pg_attribute \
-         LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attrelid IN ('orders'::regclass, 'order_lines'::regclass, \
-         'remarks'::regclass) AND attnum > 0 AND NOT attisdropped UNION ALL SELECT conrelid::regclass, conname, pg_get_constraintdef(oid), \
+        &format!(
+            "SELECT attrelid::regclass, attname, format_type(atttypid, atttypmod), attnotnull, pg_get_expr(adbin, adrelid) FROM pg_attribute \
+         LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attrelid IN ({names}) AND attnum > 0 AND NOT attisdropped UNION ALL SELECT conrelid::regclass, conname, pg_get_constraintdef(oid), \
          convalidated, NULL FROM pg_constraint WHERE connamespace = 'public'::regnamespace UNION ALL SELECT indrelid::regclass, NULL, \
-         pg_get_indexdef(indexrelid), indisvalid, NULL FROM pg_index WHERE indrelid IN ('orders'::regclass, 'order_lines'::regclass, \
-         'remarks'::regclass) UNION ALL SELECT NULL, tgname, NULL, true, NULL FROM pg_trigger WHERE NOT tgisinternal UNION ALL SELECT NULL, \
-         proname, NULL, true, NULL FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1, 2, 3",
+         pg_get_indexdef(indexrelid), indisvalid, NULL FROM pg_index WHERE indrelid IN ({names}) UNION ALL SELECT NULL, tgname, NULL, true, NULL FROM pg_trigger WHERE NOT tgisinternal UNION ALL SELECT NULL, \
+         proname, NULL, true, NULL FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1, 2, 3"
+        ),
     )
 }
 

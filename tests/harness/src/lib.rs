@@ -191,7 +191,17 @@ pub fn mysql_with(options: &[&str]) -> Result<Server, Error> {
 /// When PgBouncer or PostgreSQL is not installed ([`Error::package`] then names the package), or does not start; the
 /// error quotes the end of its log.
 pub fn pgbouncer() -> Result<Server, Error> {
-    Server::start(pgbouncer::PgBouncer::with_server()?)
+    pgbouncer_with(&[])
+}
+
+/// Starts a private PgBouncer as [`pgbouncer`] does, with settings of its own, such as `pool_mode = session`.
+///
+/// # Errors
+///
+/// As [`pgbouncer`]; a setting that it does not know is in the log that the error quotes.
+pub fn pgbouncer_with(settings: &[&str]) -> Result<Server, Error> {
+    let found = pgbouncer::PgBouncer::with_server()?;
+    Server::start(found.map(|recipe| recipe.set(settings)))
 }
 
 /// Starts a private H2 server, which emulates other databases: append `;MODE=Oracle` to the URL.

@@ -12,6 +12,8 @@ use crate::server::{Found, Identity, Recipe, Server, logged};
 pub(crate) struct PgBouncer {
     program: PathBuf,
     server: Server,
+    /// The last lines of its settings. The last one of a name holds.
+    settings: Vec<String>,
 }
 
 /// Finds `pgbouncer` in `PATH`.
@@ -26,8 +28,17 @@ impl PgBouncer {
         let recipe = Self {
             program: recipe,
             server: Server::start(Postgres::find()?)?,
+            settings: Vec::new(),
         };
         Ok(Found { recipe, version })
+    }
+
+    /// Adds settings, such as `pool_mode = session`.
+    pub(crate) fn set(self, settings: &[&str]) -> Self {
+        Self {
+            settings: settings.iter().map(|&line| line.to_owned()).collect(),
+            ..self
+        }
     }
 }
 
@@ -64,6 +75,7 @@ impl Recipe for PgBouncer {
             .map(str::to_owned)
             .to_vec();
         write.extend(settings);
+        write.extend(self.settings.iter().cloned());
         let program = self.program.to_string_lossy().into_owned();
         Launch::of(vec![write], vec![program, file])
     }

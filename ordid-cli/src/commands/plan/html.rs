@@ -38,11 +38,12 @@ pub(super) fn report(plan: &Plan) -> Report {
 }
 
 /// The lists of steps, each with what it is for.
-fn lists(plan: &Plan) -> [(&'static str, &[Step]); 4] {
+fn lists(plan: &Plan) -> [(&'static str, &[Step]); 5] {
     [
         ("The move", &plan.steps),
         ("The way back before the switch", &plan.undo),
         ("The way back after the switch", &plan.back),
+        ("The map of old and new keys", &plan.map),
         ("The end, after which there is no way back", &plan.finish),
     ]
 }

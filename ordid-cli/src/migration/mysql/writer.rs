@@ -8,21 +8,30 @@
 //! - The primary key is the table. It changes online, by a rebuild during which others write, before the switch. Until
 //!   then rows are found by the old key as before, which is unique and keeps its AUTO_INCREMENT.
 //!
+//! `SELECT *` and an INSERT without columns see as many columns as before: new columns are INVISIBLE until the switch, and old
+//! ones after it ([`visibility`]).
+//!
 //! The switch renames columns and exchanges triggers under LOCK TABLES: whoever reads or writes in between waits. If the
 //! process dies there, the server lets the tables go in between, with some names exchanged and no triggers. The next
 //! `apply --resume` sees that by the triggers that are missing, and first corrects the rows that were written meanwhile.
 
 mod guards;
+mod references;
+mod repairs;
 mod switch;
 mod triggers;
+mod visibility;
 
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{Found, FoundColumn, quote};
-use crate::migration::{
-    model::{Action, Check, Statement, Step},
-    subject::{Column, ForeignKey, Index, Moved, Words, literal, named, pairs, replace_identifier},
-    target::Target,
+use crate::{
+    engine::Engine,
+    migration::{
+        model::{Action, Statement, Step, Table},
+        subject::{Column, ForeignKey, Index, Moved, literal, named, replace_identifier},
+        target::Target,
+    },
 };
 
 const BRIEF: &str = "each table for some milliseconds, once its running transactions are done; nobody waits longer than the lock \
@@ -35,6 +44,9 @@ pub(super) struct Writer<'a> {
     pub(super) found: &'a Found,
     pub(super) target: &'a Target,
     pub(super) created: Option<&'a FoundColumn>,
+    pub(super) engine: Engine,
+    /// The tables, as the server writes their definitions.
+    pub(super) catalog: &'a [Table],
     pub(super) journal: String,
 }
 
@@ -49,6 +61,14 @@ fn nothing(sql_type: &str) -> &'static str {
         "uuid" | "UUID" => "'00000000-0000-0000-0000-000000000000'",
         other if other.contains("int") || other.contains("decimal") => "0",
         _ => "''",
+    }
+}
+
+/// Returns an expression of a new UUID in a column of a type of [`is_uuid`].
+fn new_uuid(sql_type: &str) -> &'static str {
+    match sql_type {
+        "binary(16)" => "UNHEX(REPLACE(UUID(), '-', ''))",
+        _ => "UUID()",
     }
 }
 
@@ -141,6 +161,7 @@ impl Writer<'_> {
             self.keys(),
         ];
         steps.extend(self.references());
+        steps.extend(self.stragglers());
         steps.push(self.check());
         steps.push(self.primary());
         steps.push(self.switch());
@@ -151,9 +172,10 @@ impl Writer<'_> {
         let statement = |table: &Moved| {
             let columns = Self::each(table, |it| {
                 format!(
-                    "ADD COLUMN {} {} NULL",
+                    "ADD COLUMN {} {} NULL{}",
                     quote(&it.new_name()),
-                    self.sql_type()
+                    self.sql_type(),
+                    self.hidden()
                 )
             });
             Statement::new(format!(
@@ -164,7 +186,12 @@ impl Writer<'_> {
         };
         Self::online(
             "columns",
-            "Adds an empty column beside each moved column",
+            match self.found.hides_columns {
+                true => {
+                    "Adds an empty column beside each moved column, which `SELECT *` and an INSERT without columns do not see"
+                }
+                false => "Adds an empty column beside each moved column",
+            },
             BRIEF,
             0.1,
             self.found.tables.iter().map(statement).collect(),
@@ -364,98 +391,6 @@ impl Writer<'_> {
         )
     }
 
-    fn references(&self) -> Vec<Step> {
-        let mut steps = Vec::new();
-        for (number, table) in self.found.tables.iter().enumerate() {
-            for (column, _) in table.references() {
-                let (from, to) = (quote(&column.name), quote(&column.new_name()));
-                steps.push(Self::step(
-                    "references",
-                    &format!("Fills the new column of {}.{} in chunks", table.title(), column.name),
-                    "the rows of a chunk, until its COMMIT",
-                    self.rows(10_000.0),
-                    Action::References {
-                        read: format!(
-                            "SELECT MAX(position) FROM (SELECT position FROM {} WHERE position > {{after}} ORDER BY position LIMIT \
-                             {{chunk}}) AS it",
-                            self.work()
-                        ),
-                        write: vec![format!(
-                            "UPDATE {} AS w STRAIGHT_JOIN {} AS it ON it.{} = w.old_key STRAIGHT_JOIN {} AS c ON c.{from} = w.old_key SET \
-                             c.{to} = it.{}{} WHERE w.position > {{after}} AND w.position <= {{last}} AND c.{to} IS NULL",
-                            self.work(),
-                            self.table(self.main()),
-                            quote(&self.key().name),
-                            self.table(table),
-                            quote(&self.key().new_name()),
-                            self.kept(number, "c")
-                        )],
-                    },
-                ));
-            }
-        }
-        steps
-    }
-
-    fn check(&self) -> Step {
-        let (main, key, new) = (
-            self.table(self.main()),
-            quote(&self.key().name),
-            quote(&self.key().new_name()),
-        );
-        let mut checks = self.pairs("new", Column::new_name);
-        checks.push(Check::new(
-            format!(
-                "rows of {} whose keys are not in the order of the work list",
-                self.main().title()
-            ),
-            format!(
-                "SELECT COUNT(*) FROM (SELECT it.{new} < LAG(it.{new}) OVER (ORDER BY w.position) AS falls FROM {} AS w JOIN \
-                 {main} AS it ON it.{key} = w.old_key) AS pairs WHERE falls",
-                self.work()
-            ),
-        ));
-        Self::step(
-            "check",
-            "Counts and joins old and new keys: nothing is switched unless every row has its key, and every reference its row",
-            NONE,
-            self.rows(200_000.0),
-            Action::Check {
-                checks,
-                guards: Vec::new(),
-            },
-        )
-    }
-
-    /// Returns the counts by which the other columns are held against those that have the names.
-    fn pairs(&self, word: &str, other: fn(&Column) -> String) -> Vec<Check> {
-        let words = Words {
-            quote,
-            table: |table| MySql::quote_table(Some(&table.schema), &table.name),
-            differ: |left, right| format!("NOT ({left} <=> {right})"),
-        };
-        pairs(&self.found.tables, words, word, other)
-    }
-
-    /// The counts under the lock: links that only one of two columns has. They read an index, which each foreign key has.
-    fn lost_links(&self, word: &str, other: fn(&Column) -> String) -> Vec<Check> {
-        let mut checks = Vec::new();
-        for table in &self.found.tables {
-            for (column, _) in table.references().filter(|(it, _)| !it.not_null) {
-                checks.push(Check::new(
-                    format!("rows of {} without a {word} {}", table.title(), column.name),
-                    format!(
-                        "SELECT COUNT(*) FROM {} WHERE {} IS NULL AND {} IS NOT NULL",
-                        self.table(table),
-                        quote(&other(column)),
-                        quote(&column.name)
-                    ),
-                ));
-            }
-        }
-        checks
-    }
-
     /// The columns of a primary key that are moved.
     fn in_primary(table: &Moved) -> impl Iterator<Item = &Column> {
         let list = table
@@ -470,6 +405,31 @@ impl Writer<'_> {
         })
     }
 
+    /// Returns the definition of a new column at the switch: those of a primary key are NOT NULL.
+    fn new_definition(&self, table: &Moved, column: &Column) -> String {
+        let sql_type = self.sql_type();
+        if !Self::in_primary(table).any(|it| it.name == column.name) {
+            return format!("{sql_type} NULL");
+        }
+        match column.reference {
+            None => format!("{sql_type} NOT NULL DEFAULT ({})", self.new_key()),
+            Some(_) => format!("{sql_type} NOT NULL DEFAULT {}", nothing(sql_type)),
+        }
+    }
+
+    /// Returns an expression of a key of now.
+    fn new_key(&self) -> String {
+        self.target.mysql("FLOOR(UNIX_TIMESTAMP(NOW(6))*1000000)")
+    }
+
+    /// Returns the word that hides a column, with a space before it.
+    fn hidden(&self) -> &'static str {
+        match self.found.hides_columns {
+            true => " INVISIBLE",
+            false => "",
+        }
+    }
+
     fn primary(&self) -> Step {
         let mut statements = Vec::new();
         for table in &self.found.tables {
@@ -478,17 +438,11 @@ impl Writer<'_> {
             };
             let mut parts = Vec::new();
             for column in Self::in_primary(table) {
-                let default = match column.reference {
-                    None => format!(
-                        "({})",
-                        self.target.mysql("FLOOR(UNIX_TIMESTAMP(NOW(6))*1000000)")
-                    ),
-                    Some(_) => nothing(self.sql_type()).to_owned(),
-                };
                 parts.push(format!(
-                    "MODIFY {} {} NOT NULL DEFAULT {default}",
+                    "MODIFY {} {}{}",
                     quote(&column.new_name()),
-                    self.sql_type()
+                    self.new_definition(table, column),
+                    self.hidden()
                 ));
             }
             parts.push("DROP PRIMARY KEY".to_owned());

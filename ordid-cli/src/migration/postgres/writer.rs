@@ -179,8 +179,13 @@ impl Writer<'_> {
         let (key, other_key) = names(self.key());
         if is_main {
             let new_key = if before { &other_key } else { &key };
+            // The work list has the old key of a row. One whose old key changes is found by nobody, and gets its new key here.
+            let is_renamed = match before {
+                true => format!(" OR NEW.{key} IS DISTINCT FROM OLD.{key}"),
+                false => String::new(),
+            };
             body.push_str(&format!(
-                "  IF TG_OP = 'INSERT' AND NEW.{new_key} IS NULL THEN\n    NEW.{new_key} := {}({});\n  END IF;\n",
+                "  IF NEW.{new_key} IS NULL AND (TG_OP = 'INSERT'{is_renamed}) THEN\n    NEW.{new_key} := {}({});\n  END IF;\n",
                 self.key_function(),
                 self.row_time()
             ));
@@ -280,10 +285,8 @@ impl Writer<'_> {
             ),
             Some(column) => {
                 let time = moment(&quote(&column.name), &column.sql_type);
-                let first = format!(
-                    "coalesce({time}, (SELECT min({}) FROM {table}), now())",
-                    moment(&quote(&column.name), &column.sql_type)
-                );
+                let first =
+                    format!("coalesce({time}, (SELECT min({time}) FROM {table}), now())");
                 (
                     format!("floor(extract(epoch FROM {first}) * 1000000)::bigint"),
                     format!("{time} NULLS FIRST, {key}"),
@@ -438,12 +441,21 @@ fn coarse_unit(sql_type: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns an expression of a time with a zone. Times without one are read as UTC.
+/// Returns an expression of a time with a zone. Times without one are read as UTC. An infinite one is none.
 fn moment(column: &str, sql_type: &str) -> String {
-    match sql_type.contains("with time zone") {
+    let time = match sql_type.contains("with time zone") {
         true => column.to_owned(),
         false => format!("({column}::timestamp AT TIME ZONE 'UTC')"),
-    }
+    };
+    format!(
+        "(CASE WHEN {} THEN NULL ELSE {time} END)",
+        is_no_moment(column)
+    )
+}
+
+/// The condition of times that no key can have.
+pub(super) fn is_no_moment(column: &str) -> String {
+    format!("NOT isfinite({column})")
 }
 
 fn concurrently(schema: &str, name: &str, sql: &str) -> Statement {

@@ -5,7 +5,7 @@ use super::{
         model::{Action, Check, Step},
         request::Refusals,
         sqlite_ddl::{has_word, retyped, without_rowid},
-        subject::{literal, named},
+        subject::{literal, map_steps, named},
         target::Target,
     },
     Rebuilt, quote,
@@ -358,6 +358,36 @@ impl Writer<'_> {
         }
         let drop = |name: &String| format!("DROP TABLE {name}");
         names.iter().map(drop).collect()
+    }
+
+    pub(super) fn kept_map(&self) -> Vec<Step> {
+        let name = named("", &self.tables[0].name, "_ordid_map");
+        let kept = quote(&name);
+        map_steps(
+            format!(
+                "SELECT name FROM sqlite_schema WHERE name = {} COLLATE NOCASE",
+                literal(&name)
+            ),
+            self.seconds(),
+            Action::Transaction {
+                statements: vec![
+                    format!(
+                        "CREATE TABLE {kept} (old_key {} NOT NULL PRIMARY KEY, new_key {} NOT NULL)",
+                        self.key_type,
+                        self.target
+                            .column
+                            .sql_type
+                            .split(' ')
+                            .next()
+                            .unwrap_or_default()
+                    ),
+                    format!(
+                        "INSERT INTO {kept} (old_key, new_key) SELECT old_key, new_key FROM {}",
+                        self.map()
+                    ),
+                ],
+            },
+        )
     }
 
     pub(super) fn drop_map(&self) -> Step {

@@ -20,7 +20,12 @@ const ALL: &[&str] = &["postgres", "mariadb", "mysql"];
 type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 14] = [
+    let tests: [Test; 15] = [
+        (
+            "move::columns_that_refer_without_a_foreign_key_are_named_by_the_plan",
+            unlinked,
+            ALL,
+        ),
         (
             "move::a_link_to_a_row_that_is_committed_meanwhile_is_refused_and_not_lost",
             links,
@@ -107,17 +112,26 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             }))
         }),
     });
+    // Its mode is changed, so it is private whatever others there are.
+    let name = "move::a_pooler_that_gives_each_transaction_another_session_is_refused";
+    trials.push(Trial::ignorable_test(
+        name,
+        || match ordid_harness::policy("pgbouncer")? {
+            Policy::Skip(reason) => Ok(Completion::ignored_with(reason)),
+            _ => pooler().map(|()| Completion::Completed),
+        },
+    ));
 }
 
 /// A move of the table `orders`.
-struct Move {
+pub(crate) struct Move {
     _folder: TempDir,
-    file: String,
+    pub(crate) file: String,
     url: String,
 }
 
 impl Move {
-    fn new(url: &str) -> Result<Self> {
+    pub(crate) fn new(url: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("plan.json");
         Ok(Self {
@@ -127,33 +141,33 @@ impl Move {
         })
     }
 
-    fn planned(url: &str) -> Result<Self> {
+    pub(crate) fn planned(url: &str) -> Result<Self> {
         let this = Self::new(url)?;
         printed(&this.plan(), 0)?;
         Ok(this)
     }
 
-    fn plan(&self) -> [&str; 8] {
+    pub(crate) fn plan(&self) -> [&str; 8] {
         [
             "plan", &self.url, "--table", "orders", "--to", "uuid_v7", "-o", &self.file,
         ]
     }
 
     /// The plan has to be refused with such a reason.
-    fn unplanned(url: &str, reason: &str) -> Result {
+    pub(crate) fn unplanned(url: &str, reason: &str) -> Result {
         expect(&refused(&Self::new(url)?.plan(), 2)?, reason)
     }
 
-    fn apply(&self, more: &[&str]) -> Result<String> {
+    pub(crate) fn apply(&self, more: &[&str]) -> Result<String> {
         printed(&[&["apply", &self.file, &self.url], more].concat(), 0)
     }
 
-    fn refused(&self, more: &[&str], code: i32) -> Result<String> {
+    pub(crate) fn refused(&self, more: &[&str], code: i32) -> Result<String> {
         refused(&[&["apply", &self.file, &self.url], more].concat(), code)
     }
 }
 
-fn expect(line: &str, part: &str) -> Result {
+pub(crate) fn expect(line: &str, part: &str) -> Result {
     match line.contains(part) {
         true => Ok(()),
         false => Err(Failed::from(format!("no {part:?} in: {line}"))),
@@ -161,7 +175,7 @@ fn expect(line: &str, part: &str) -> Result {
 }
 
 /// The first value of a query has to be this one.
-fn expect_value(url: &str, query: &str, value: &str) -> Result {
+pub(crate) fn expect_value(url: &str, query: &str, value: &str) -> Result {
     let rows = block(url, query)?;
     let found = rows.first().and_then(|row| row.first());
     match found.is_some_and(|it| it == value) {
@@ -171,7 +185,7 @@ fn expect_value(url: &str, query: &str, value: &str) -> Result {
 }
 
 /// Creates orders and their remarks, with a reference that may be NULL.
-fn create(url: &str) -> Result {
+pub(crate) fn create(url: &str) -> Result {
     let tables = match is_postgres(url) {
         true => {
             "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int NOT NULL DEFAULT 1, parent_id bigint REFERENCES orders (id),
@@ -245,6 +259,54 @@ fn links(url: &str) -> Result {
         Err(error) => expect(&format!("{error:?}"), "is not there yet")?,
     }
     this.apply(&["--finish"]).map(|_| ())
+}
+
+fn unlinked(url: &str) -> Result {
+    create(url)?;
+    let quote = |name: &str| match is_postgres(url) {
+        true => format!("\"{name}\""),
+        false => format!("`{name}`"),
+    };
+    execute(
+        url,
+        &format!(
+            "CREATE TABLE mails (id int NOT NULL PRIMARY KEY, order_id int, subject varchar(40));
+             CREATE TABLE visits (id int NOT NULL PRIMARY KEY, {} varchar(40), what bigint, small bigint, other bigint, few bigint);
+             INSERT INTO orders (kind) SELECT a.kind FROM orders a, orders b",
+            quote("OrdersId")
+        ),
+    )?;
+    // Keys alone; keys, but few different ones; and numbers of which one is no key.
+    execute(
+        url,
+        "INSERT INTO visits (id, what, small, other) SELECT id, id, 1, id FROM orders; UPDATE visits SET other = 999999 WHERE id = 7",
+    )?;
+    let shown = printed(&Move::new(url)?.plan(), 0)?;
+    let line = |part: &str| {
+        let found = shown.lines().find(|line| line.contains(part));
+        found.ok_or_else(|| Failed::from(format!("no {part:?} in: {shown}")))
+    };
+    let named = line("no foreign key, and the name of a reference to orders")?;
+    expect(named, "mails.order_id")?;
+    expect(named, "visits.OrdersId")?;
+    expect(named, "are not moved and keep old keys")?;
+    let valued = line("no foreign key, and a sample of values that are all keys of orders")?;
+    expect(valued, "visits.what;")?;
+    for other in ["small", "other", "few", "remarks", "visits.id", "mails.id"] {
+        if [named, valued]
+            .iter()
+            .any(|it| it.contains(&format!("{other},")) || it.contains(&format!("{other};")))
+        {
+            return Err(format!("{other}: {named}, {valued}").into());
+        }
+    }
+    // References that are moved are not named.
+    execute(url, "DROP TABLE mails; DROP TABLE visits")?;
+    let shown = printed(&Move::new(url)?.plan(), 0)?;
+    match shown.contains("no foreign key, and") {
+        true => Err(shown.into()),
+        false => Ok(()),
+    }
 }
 
 fn defaults(url: &str) -> Result {
@@ -481,6 +543,48 @@ fn refused_on(server: &str, url: &str, reason: &str) -> Result {
 fn galera(url: &str) -> Result {
     let nodes = ordid_harness::galera().map_err(|error| error.to_string())?;
     refused_on(&nodes[0].url(), url, "a node of a Galera cluster")
+}
+
+/// Only the mode `session` gives a client one session.
+fn pooler() -> Result {
+    let bouncer = |settings: &[&str]| {
+        ordid_harness::pgbouncer_with(settings).map_err(|error| Failed::from(error.to_string()))
+    };
+    let tables =
+        "CREATE TABLE orders (id bigserial PRIMARY KEY); INSERT INTO orders DEFAULT VALUES";
+    let good = bouncer(&["pool_mode = session"])?;
+    execute(&good.url(), tables)?;
+    let this = Move::planned(&good.url())?;
+
+    // Sessions in turn, and the one that was let go last, which a lone client always gets.
+    for (mode, turns) in [
+        ("transaction", "1"),
+        ("transaction", "0"),
+        ("statement", "0"),
+    ] {
+        let settings = [
+            format!("pool_mode = {mode}"),
+            format!("server_round_robin = {turns}"),
+        ];
+        let bouncer = bouncer(&settings.each_ref().map(String::as_str))?;
+        let url = bouncer.url();
+        for _ in 0..5 {
+            execute(&url, "SELECT pg_sleep(0.01)")?;
+        }
+        let line = refused(&["apply", &this.file, &url], 2)?;
+        expect(&line, "is of a pooler")?;
+        expect(&line, "name the address of the server itself")?;
+        Move::unplanned(&url, "is of a pooler")?;
+        expect(&refused(&["doctor", &url], 2)?, "is of a pooler")?;
+        // Nothing is set in a session that others get.
+        for _ in 0..6 {
+            expect_value(&url, "SHOW default_transaction_read_only", "off")?;
+        }
+    }
+
+    this.apply(&[])?;
+    this.apply(&["--finish"])?;
+    expect_value(&good.url(), "SELECT pg_typeof(id) FROM orders", "uuid")
 }
 
 fn group(url: &str) -> Result {

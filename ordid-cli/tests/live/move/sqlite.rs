@@ -1,6 +1,7 @@
 //! The rebuild of a SQLite file, beside a program that writes it.
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     process::{Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -56,6 +57,11 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
             numbers,
         ),
         ("dangling_references_are_shown_by_a_query", orphans),
+        (
+            "columns_that_refer_without_a_foreign_key_are_named_by_the_plan",
+            unlinked,
+        ),
+        ("the_end_keeps_a_map_of_keys_if_it_is_asked_to", kept_map),
         (
             "apply_says_the_state_when_the_move_is_done_already",
             done_already,
@@ -381,6 +387,7 @@ struct Place {
     folder: TempDir,
     file: String,
     plan: String,
+    is_edited: Cell<bool>,
 }
 
 impl Place {
@@ -389,7 +396,12 @@ impl Place {
         let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
         let (file, plan) = (path("shop.sqlite"), path("plan.json"));
         script(&file, tables)?;
-        Ok(Self { folder, file, plan })
+        Ok(Self {
+            folder,
+            file,
+            plan,
+            is_edited: Cell::new(false),
+        })
     }
 
     /// Writes the plan, and returns what is shown.
@@ -409,14 +421,19 @@ impl Place {
     }
 
     fn apply(&self, options: &[&str]) -> Result<String> {
-        printed(&[&["apply", &self.plan, &self.file], options].concat(), 0)
+        printed(&self.arguments(options), 0)
     }
 
     fn refused(&self, options: &[&str], code: i32) -> Result<String> {
-        refused(
-            &[&["apply", &self.plan, &self.file], options].concat(),
-            code,
-        )
+        refused(&self.arguments(options), code)
+    }
+
+    fn arguments<'a>(&'a self, options: &[&'a str]) -> Vec<&'a str> {
+        let edited: &[&str] = match self.is_edited.get() {
+            true => &["--edited"],
+            false => &[],
+        };
+        [&["apply", &self.plan, &self.file], options, edited].concat()
     }
 
     fn script(&self, sql: &str) -> Result {
@@ -437,6 +454,7 @@ impl Place {
     fn edit(&self, part: &str, by: &str) -> Result {
         let text = std::fs::read_to_string(&self.plan)?;
         assert!(text.contains(part), "{part} is not in {text}");
+        self.is_edited.set(true);
         Ok(std::fs::write(&self.plan, text.replace(part, by))?)
     }
 }
@@ -572,6 +590,7 @@ fn no_number() -> Result {
             serde_json::from_str(&std::fs::read_to_string(&place.plan)?)?;
         plan["steps"][0]["checks"][0]["sql"] = wrong.into();
         std::fs::write(&place.plan, plan.to_string())?;
+        place.is_edited.set(true);
         expect(&place.refused(&[], 3)?, &["is no number", wrong]);
         assert_eq!(place.value(STILL_OLD)?, "3");
     }
@@ -778,6 +797,55 @@ fn done_already() -> Result {
     assert!(!shown.contains("is finished"), "{shown}");
     let document: serde_json::Value = serde_json::from_str(&place.apply(&["--resume", "--json"])?)?;
     assert_eq!(document["state"], "switched");
+    Ok(())
+}
+
+fn unlinked() -> Result {
+    let place = Place::new(SMALL)?;
+    place.script(
+        "CREATE TABLE mails (order_id INTEGER, subject TEXT); CREATE TABLE visits (what INTEGER, other INTEGER);
+         INSERT INTO orders (ref) SELECT 'n' FROM orders a, orders b, orders c;
+         INSERT INTO visits SELECT id, id + 5 FROM orders",
+    )?;
+    let shown = place.plan()?;
+    expect(
+        &shown,
+        &[
+            "no foreign key, and the name of a reference to orders: mails.order_id; such columns",
+            "no foreign key, and a sample of values that are all keys of orders: visits.what; if",
+        ],
+    );
+    Ok(())
+}
+
+fn kept_map() -> Result {
+    let place = Place::new(SMALL)?;
+    let shown = place.plan()?;
+    expect(
+        &shown,
+        &[
+            "--finish drops the old keys: links",
+            "table orders_ordid_map",
+        ],
+    );
+    place.apply(&[])?;
+    place.script("CREATE TABLE orders_ordid_map (a)")?;
+    let line = place.refused(&["--finish", "--keep-map"], 2)?;
+    expect(&line, &["orders_ordid_map is there already"]);
+    place.script("DROP TABLE orders_ordid_map")?;
+    let shown = place.apply(&["--finish", "--keep-map"])?;
+    expect(&shown, &["orders_ordid_map has old and new keys"]);
+    let query = "SELECT group_concat(m.old_key || o.ref, ' ') FROM orders_ordid_map m JOIN orders o ON o.id = m.new_key";
+    assert_eq!(place.value(query)?, "1a 2b 3c");
+    assert_eq!(
+        place.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'ordid%'")?,
+        "0"
+    );
+
+    let place = Place::new(SMALL)?;
+    place.plan()?;
+    place.apply(&[])?;
+    expect(&place.apply(&["--finish"])?, &["the old keys are gone"]);
     Ok(())
 }
 

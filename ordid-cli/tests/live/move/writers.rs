@@ -17,6 +17,15 @@ use sqlx::{AssertSqlSafe, Connection as _, MySqlConnection, PgConnection, Row as
 
 use crate::place::Result;
 
+/// What MySQL and MariaDB say of rows that refer to others, between a switch that was killed and the next run.
+pub(crate) const REFUSED_BETWEEN: [&str; 5] = [
+    "Cannot add or update a child row",
+    "cannot be null",
+    "doesn't have a default value",
+    "Incorrect integer value",
+    "Data too long",
+];
+
 /// A connection to a server.
 pub(crate) enum Connection {
     Postgres(PgConnection),
@@ -354,15 +363,7 @@ impl Writer {
                     // MySQL and MariaDB let the tables go when a process that switches them is killed. Until the next run, rows
                     // that refer to others are refused, as triggers are missing.
                     let is_between = matches!(connection, Connection::MySql(_))
-                        && [
-                            "Cannot add or update a child row",
-                            "cannot be null",
-                            "doesn't have a default value",
-                            "Incorrect integer value",
-                            "Data too long",
-                        ]
-                        .iter()
-                        .any(|it| text.contains(it));
+                        && REFUSED_BETWEEN.iter().any(|it| text.contains(it));
                     if is_between {
                         self.seen.between.fetch_add(1, Ordering::Relaxed);
                     } else if !is_contention.iter().any(|it| text.contains(it)) {

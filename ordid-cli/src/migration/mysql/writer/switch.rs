@@ -9,7 +9,7 @@ use super::{
 use crate::migration::{
     model::{Action, Statement, Step},
     mysql::{of, quote},
-    subject::{Column, Index, Moved, literal},
+    subject::{Column, Index, Moved, literal, map_steps, named},
 };
 
 /// The names that columns and indexes have while others have theirs.
@@ -58,75 +58,9 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// Corrects what was written while a process that died had left the tables without triggers, and some of their names
-    /// exchanged.
-    fn repairs(&self) -> Vec<Statement> {
-        let mut statements = Vec::new();
-        let (old, key, new) = (
-            quote(&self.key().old_name()),
-            quote(&self.key().name),
-            quote(&self.key().new_name()),
-        );
-        let main_moved = column_exists(self.main(), &self.key().old_name());
-        for (number, table) in self.found.tables.iter().enumerate() {
-            for (column, _) in table.references() {
-                let moved = column_exists(table, &column.old_name());
-                let [on_insert, on_update] = Self::trigger_names(table);
-                let guard = format!(
-                    "(NOT EXISTS ({}) OR NOT EXISTS ({}))",
-                    trigger_exists(&table.schema, &on_insert),
-                    trigger_exists(&table.schema, &on_update)
-                );
-                let (c_old, c_key, c_new) = (
-                    quote(&column.old_name()),
-                    quote(&column.name),
-                    quote(&column.new_name()),
-                );
-                let cases = [
-                    (
-                        format!("NOT EXISTS ({main_moved}) AND NOT EXISTS ({moved})"),
-                        &key,
-                        &new,
-                        &c_key,
-                        &c_new,
-                    ),
-                    (
-                        format!("EXISTS ({main_moved}) AND NOT EXISTS ({moved})"),
-                        &old,
-                        &key,
-                        &c_key,
-                        &c_new,
-                    ),
-                    (
-                        format!("EXISTS ({main_moved}) AND EXISTS ({moved})"),
-                        &key,
-                        &old,
-                        &c_key,
-                        &c_old,
-                    ),
-                    // On the way back.
-                    (
-                        format!("NOT EXISTS ({main_moved}) AND EXISTS ({moved})"),
-                        &new,
-                        &key,
-                        &c_key,
-                        &c_old,
-                    ),
-                ];
-                for (case, by, value, from, to) in cases {
-                    statements.push(
-                        Statement::new(format!(
-                            "UPDATE {} AS c{number} LEFT JOIN {} AS it ON it.{by} = c{number}.{from} SET c{number}.{to} = it.{value} \
-                             WHERE NOT (c{number}.{to} <=> it.{value})",
-                            self.table(table),
-                            self.table(self.main()),
-                        ))
-                        .unless(format!("SELECT 1 FROM dual WHERE NOT ({guard} AND {case})")),
-                    );
-                }
-            }
-        }
-        statements
+    /// Whether the server makes old keys without a trigger.
+    pub(super) fn key_makes_itself(&self) -> bool {
+        self.found.key.is_auto_increment() || self.found.key.default.is_some()
     }
 
     /// Writes the statement that exchanges names: what has the names of columns and indexes gets those of `away`, and what has
@@ -170,6 +104,7 @@ impl Writer<'_> {
                     nothing(&column.sql_type)
                 )));
             }
+            statements.extend(self.show_new(table));
         }
         statements.extend(self.create_triggers(false));
         Self::step(
@@ -190,9 +125,8 @@ impl Writer<'_> {
     }
 
     /// The old columns that nobody but a trigger fills after the switch: they have a default until then.
-    fn given_defaults<'t>(&self, table: &'t Moved) -> impl Iterator<Item = &'t Column> {
-        let key_makes_itself =
-            self.found.key.is_auto_increment() || self.found.key.default.is_some();
+    pub(super) fn given_defaults<'t>(&self, table: &'t Moved) -> impl Iterator<Item = &'t Column> {
+        let key_makes_itself = self.key_makes_itself();
         table
             .columns
             .iter()
@@ -218,9 +152,10 @@ impl Writer<'_> {
             let nullable: String = Self::in_primary(table)
                 .map(|it| {
                     format!(
-                        "MODIFY {} {} NULL, ",
+                        "MODIFY {} {} NULL{}, ",
                         quote(&it.new_name()),
-                        self.sql_type()
+                        self.sql_type(),
+                        self.hidden()
                     )
                 })
                 .collect();
@@ -346,6 +281,8 @@ impl Writer<'_> {
     pub(in crate::migration::mysql) fn back(&self) -> Vec<Step> {
         let mut statements = self.drop_triggers();
         for table in &self.found.tables {
+            let is_done = not(&column_exists(table, &table.columns[0].old_name()));
+            statements.extend(self.show_old(table).map(|it| it.unless(is_done)));
             for column in self.given_defaults(table) {
                 statements.push(
                     Statement::new(format!(
@@ -360,6 +297,7 @@ impl Writer<'_> {
                 Statement::new(self.exchange(table, NEW, OLD))
                     .unless(not(&column_exists(table, &table.columns[0].old_name()))),
             );
+            statements.extend(self.hide_new(table));
         }
         statements.extend(self.create_triggers(true));
         let check = Self::step(
@@ -389,6 +327,30 @@ impl Writer<'_> {
         let mut steps = vec![check, switch];
         steps.extend(self.undo());
         steps
+    }
+
+    pub(in crate::migration::mysql) fn map(&self) -> Vec<Step> {
+        let name = named("", &self.found.name, "_ordid_map");
+        let map = MySql::quote_table(Some(&self.found.schema), &name);
+        // The columns are like those that they are read from: other collations would take two keys for one.
+        let create = format!(
+            "CREATE TABLE {map} (PRIMARY KEY (old_key)) ENGINE=InnoDB AS SELECT {} AS old_key, {} AS new_key FROM {}",
+            quote(&self.key().old_name()),
+            quote(&self.key().name),
+            self.table(self.main())
+        );
+        map_steps(
+            format!(
+                "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables WHERE {}",
+                of(&self.found.schema, &name)
+            ),
+            self.rows(200_000.0),
+            Action::Online {
+                statements: vec![
+                    Statement::new(create).after(format!("DROP TABLE IF EXISTS {map}")),
+                ],
+            },
+        )
     }
 
     pub(in crate::migration::mysql) fn finish(&self) -> Vec<Step> {

@@ -2,10 +2,13 @@
 
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
-use super::{Writer, micros, nothing};
-use crate::migration::{
-    mysql::quote,
-    subject::{Column, Moved, named},
+use super::{Writer, is_uuid, micros, new_uuid, nothing};
+use crate::{
+    engine::Engine,
+    migration::{
+        mysql::quote,
+        subject::{Column, Moved, named},
+    },
 };
 
 impl Writer<'_> {
@@ -76,12 +79,17 @@ impl Writer<'_> {
                 ),
                 false => String::new(),
             };
-            if !before && !self.found.key.is_auto_increment() && self.found.key.default.is_none() {
+            // The work list has the old key of a row. One whose old key changes is found by nobody, and gets its new key here.
+            if before {
+                updates = format!(
+                    " DECLARE m BIGINT; IF NEW.{other_key} IS NULL AND NOT (NEW.{key} <=> OLD.{key}) THEN {} SET NEW.{other_key} = \
+                     {make}; END IF;{updates}",
+                    self.row_time()
+                );
+            }
+            if !before && self.needs_old_keys() {
                 let old = &self.found.key.sql_type;
-                let uuid = match old.as_str() {
-                    "binary(16)" => "UNHEX(REPLACE(UUID(), '-', ''))",
-                    _ => "UUID()",
-                };
+                let uuid = new_uuid(old);
                 insert.push_str(&format!(
                     " IF NEW.{other_key} IS NULL OR NEW.{other_key} = CAST({} AS {}) THEN SET NEW.{other_key} = {uuid}; END IF;",
                     nothing(old),
@@ -111,6 +119,17 @@ impl Writer<'_> {
             all.push(trigger(on_update, "UPDATE", &updates));
         }
         all
+    }
+
+    /// Whether a trigger has to make old keys: UUIDs of which the server makes none, or not if an INSERT has no list of columns
+    /// (MySQL 9.7 leaves the default of an invisible column out then, if it is an expression).
+    fn needs_old_keys(&self) -> bool {
+        let key = &self.found.key;
+        let is_left_out = self.engine == Engine::Mysql
+            && self.found.hides_columns
+            && key.extra.contains("default_generated")
+            && is_uuid(&key.sql_type);
+        !self.key_makes_itself() || is_left_out
     }
 
     pub(super) fn trigger_names(table: &Moved) -> [String; 2] {

@@ -6,7 +6,7 @@ use super::{BRIEF, NONE, Writer};
 use crate::migration::{
     model::{Action, Guard, Statement, Step},
     postgres::{depends, quote},
-    subject::{Column, Moved, named},
+    subject::{Column, Moved, literal, map_steps, named},
 };
 
 impl Writer<'_> {
@@ -293,6 +293,33 @@ impl Writer<'_> {
         steps
     }
 
+    pub(in crate::migration::postgres) fn map(&self) -> Vec<Step> {
+        let name = named("", &self.found.name, "_ordid_map");
+        let (map, key) = (self.name(&name), self.key());
+        let old = quote(&key.old_name());
+        map_steps(
+            format!(
+                "SELECT {} WHERE to_regclass({}) IS NOT NULL",
+                literal(&format!("{}.{name}", self.found.schema)),
+                literal(&map)
+            ),
+            self.rows(500_000.0),
+            Action::Transaction {
+                statements: vec![
+                    format!(
+                        "CREATE TABLE {map} (old_key {} PRIMARY KEY, new_key {} NOT NULL)",
+                        key.sql_type, self.target.column.sql_type
+                    ),
+                    format!(
+                        "INSERT INTO {map} (old_key, new_key) SELECT {old}, {} FROM {} WHERE {old} IS NOT NULL",
+                        quote(&key.name),
+                        self.table(self.main())
+                    ),
+                ],
+            },
+        )
+    }
+
     pub(in crate::migration::postgres) fn finish(&self) -> Vec<Step> {
         let check = Self::step(
             "check",
@@ -310,6 +337,22 @@ impl Writer<'_> {
             },
         );
         let mut steps = vec![check];
+        if let Some(sequence) = &self.found.sequence
+            && sequence.others.is_some()
+        {
+            steps.push(Self::step(
+                "keep_sequence",
+                format!(
+                    "Takes the sequence {} from the old column, since others use it",
+                    sequence.name
+                ),
+                BRIEF,
+                0.1,
+                Action::Transaction {
+                    statements: vec![format!("ALTER SEQUENCE {} OWNED BY NONE", sequence.name)],
+                },
+            ));
+        }
         steps.extend(self.drop_columns(Column::old_name));
         let has_default = self.found.key.default.is_some() || self.found.key.is_identity;
         steps.push(self.leftovers(!has_default));

@@ -1,0 +1,152 @@
+//! Programs that name no columns: `SELECT *` and `INSERT INTO t VALUES (..)`.
+
+use libtest_mimic::Trial;
+
+use super::{
+    hostile::{Move, expect_value},
+    is_postgres,
+};
+use crate::place::{Result, Servers, execute};
+
+pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    for server in ["postgres", "mariadb", "mysql"] {
+        trials.push(servers.trial(
+            server,
+            "move::a_program_that_names_no_columns_inserts_before_and_after_the_switch",
+            without_columns,
+        ));
+    }
+    for server in ["mariadb", "mysql"] {
+        trials.push(servers.trial(
+            server,
+            "move::old_uuids_of_a_default_go_on_if_a_program_that_names_no_columns_inserts",
+            defaults,
+        ));
+    }
+}
+
+/// `SELECT *` has to have so many columns.
+fn expect_width(url: &str, table: &str, width: usize) -> Result {
+    let nulls = vec!["NULL"; width].join(", ");
+    execute(
+        url,
+        &format!("SELECT * FROM {table} UNION ALL SELECT {nulls}"),
+    )
+}
+
+fn without_columns(url: &str) -> Result {
+    let tables = match is_postgres(url) {
+        true => {
+            "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int NOT NULL);
+             CREATE TABLE remarks (id bigserial PRIMARY KEY, order_id bigint NOT NULL REFERENCES orders (id), kind int);
+             CREATE INDEX remarks_order ON remarks (order_id)"
+        }
+        // What belongs to a column comes back with it.
+        false => {
+            "CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT COMMENT 'it''s the key' PRIMARY KEY, kind int NOT NULL);
+             CREATE TABLE remarks (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, order_id bigint NOT NULL COMMENT 'its order', kind int,
+                CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id))"
+        }
+    };
+    let key = if is_postgres(url) { "DEFAULT" } else { "NULL" };
+    execute(
+        url,
+        &format!(
+            "{tables};
+             INSERT INTO orders VALUES ({key}, 1), ({key}, 2);
+             INSERT INTO remarks VALUES ({key}, 1, 1), ({key}, 2, 2)"
+        ),
+    )?;
+    let before = super::definitions_of(url, &["orders", "remarks"])?;
+    let old_program = |kind: u32| {
+        execute(
+            url,
+            &format!(
+                "INSERT INTO orders VALUES ({key}, {kind});
+                 INSERT INTO remarks SELECT {key_of}, id, kind FROM orders WHERE kind = {kind}",
+                key_of = match is_postgres(url) {
+                    true => "nextval('remarks_id_seq')",
+                    false => "NULL",
+                }
+            ),
+        )
+    };
+    let widths = |orders: usize, remarks: usize| {
+        expect_width(url, "orders", orders)?;
+        expect_width(url, "remarks", remarks)
+    };
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    old_program(3)?;
+    match is_postgres(url) {
+        true => widths(3, 4)?,
+        false => widths(2, 3)?,
+    }
+
+    // From here on the key is the last column.
+    this.apply(&["--resume"])?;
+    match is_postgres(url) {
+        // The old columns are still the first ones.
+        true => execute(
+            url,
+            "INSERT INTO orders VALUES (DEFAULT, 4);
+             INSERT INTO remarks SELECT nextval('remarks_id_seq'), NULL, 4, id FROM orders WHERE kind = 4",
+        )?,
+        false => execute(
+            url,
+            "INSERT INTO orders VALUES (4, DEFAULT);
+             INSERT INTO remarks SELECT NULL, 4, id FROM orders WHERE kind = 4",
+        )?,
+    }
+    match is_postgres(url) {
+        true => widths(3, 4)?,
+        false => widths(2, 3)?,
+    }
+    let pairs =
+        "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id AND o.kind = r.kind";
+    expect_value(url, pairs, "4")?;
+
+    this.apply(&["--rollback"])?;
+    old_program(5)?;
+    expect_value(url, pairs, "5")?;
+    let after = super::definitions_of(url, &["orders", "remarks"])?;
+    if before != after {
+        return Err(format!("before: {before:?}, after: {after:?}").into());
+    }
+
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    this.apply(&["--finish"])?;
+    widths(2, 3)?;
+    match is_postgres(url) {
+        true => execute(url, "INSERT INTO orders VALUES (6)")?,
+        false => execute(url, "INSERT INTO orders VALUES (6, DEFAULT)")?,
+    }
+    expect_value(url, "SELECT count(DISTINCT id) FROM orders", "6")?;
+    expect_value(url, pairs, "5")
+}
+
+fn defaults(url: &str) -> Result {
+    execute(
+        url,
+        "CREATE TABLE orders (id char(36) NOT NULL DEFAULT (uuid()) PRIMARY KEY, kind int NOT NULL);
+         INSERT INTO orders (kind) VALUES (1), (2)",
+    )?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    execute(
+        url,
+        "INSERT INTO orders VALUES (3, DEFAULT), (4, DEFAULT); INSERT INTO orders (kind) VALUES (5)",
+    )?;
+    expect_value(
+        url,
+        "SELECT count(DISTINCT ordid_old_id) FROM orders WHERE length(ordid_old_id) = 36",
+        "5",
+    )?;
+    this.apply(&["--rollback"])?;
+    expect_value(
+        url,
+        "SELECT count(DISTINCT id) FROM orders WHERE length(id) = 36",
+        "5",
+    )
+}

@@ -1,0 +1,108 @@
+//! The end of a move, and plans that were edited.
+
+use libtest_mimic::{Failed, Trial};
+
+use super::{
+    hostile::{Move, create, expect, expect_value},
+    is_postgres,
+};
+use crate::place::{Result, Servers, execute, printed};
+
+pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    for server in ["postgres", "mariadb", "mysql"] {
+        trials.push(servers.trial(
+            server,
+            "move::the_end_keeps_a_map_of_old_and_new_keys_if_it_is_asked_to",
+            map,
+        ));
+        trials.push(servers.trial(
+            server,
+            "move::a_plan_that_was_edited_is_applied_only_if_the_user_says_so",
+            edited,
+        ));
+    }
+}
+
+fn map(url: &str) -> Result {
+    const PAIRS: &str = "SELECT count(*) FROM orders_ordid_map m JOIN orders o ON o.id = m.new_key WHERE m.old_key = o.kind";
+    create(url)?;
+    // Each order has its key as its kind.
+    let this = Move::new(url)?;
+    let shown = printed(&this.plan(), 0)?;
+    expect(&shown, "--finish drops the old keys: links with them")?;
+    expect(&shown, "orders_ordid_map")?;
+    let shown = this.apply(&[])?;
+    expect(&shown, "with --keep-map they stay")?;
+    expect(&shown, "orders_ordid_map")?;
+
+    // A table of somebody else.
+    execute(url, "CREATE TABLE orders_ordid_map (a int)")?;
+    let line = this.refused(&["--finish", "--keep-map"], 2)?;
+    expect(&line, "orders_ordid_map is there already")?;
+    this.apply(&["--rollback"])?;
+    expect_value(url, "SELECT count(*) FROM orders_ordid_map", "0")?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    this.refused(&["--finish", "--keep-map"], 2)?;
+    execute(url, "DROP TABLE orders_ordid_map")?;
+
+    // As a process leaves it that is killed while it copies; where DDL is no part of a transaction, with a table.
+    execute(
+        url,
+        "UPDATE ordid_move_orders SET phase = 'map', step = 1, place = 0",
+    )?;
+    if !is_postgres(url) {
+        execute(url, "CREATE TABLE orders_ordid_map (old_key bigint)")?;
+    }
+    expect(&this.refused(&["--rollback"], 2)?, "go on with --finish")?;
+    let shown = this.apply(&["--finish"])?;
+    expect(&shown, "orders_ordid_map has old and new keys")?;
+    expect_value(url, PAIRS, "5")?;
+    expect_value(url, "SELECT count(*) FROM orders_ordid_map", "5")?;
+
+    // Without a map.
+    execute(
+        url,
+        &format!(
+            "DROP TABLE orders_ordid_map, remarks, orders{}",
+            if is_postgres(url) { " CASCADE" } else { "" }
+        ),
+    )?;
+    create(url)?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    let shown = this.apply(&["--finish"])?;
+    expect(&shown, "the old keys are gone")
+}
+
+fn edited(url: &str) -> Result {
+    create(url)?;
+    let this = Move::planned(url)?;
+    let text = std::fs::read_to_string(&this.file)?;
+    // Other spaces, and another order, are the same plan.
+    let value: serde_json::Value = serde_json::from_str(&text)?;
+    std::fs::write(&this.file, serde_json::to_string(&value)?)?;
+    this.apply(&["--no-switch"])?;
+    this.apply(&["--rollback"])?;
+
+    let change = |from: &str, to: &str| match text.contains(from) {
+        true => Ok(std::fs::write(&this.file, text.replace(from, to))?),
+        false => Err(Failed::from(format!("no {from} in the plan"))),
+    };
+    let digest = value["digest"].as_str().ok_or("no digest")?;
+    for (from, to) in [
+        ("ordid_work_orders", "ordid_jobs_orders"),
+        (digest, "0"),
+        (&format!(",\n  \"digest\": \"{digest}\""), ""),
+    ] {
+        change(from, to)?;
+        for more in [&[][..], &["--rollback"]] {
+            let line = this.refused(more, 2)?;
+            expect(&line, "was edited since `ordid plan` wrote it")?;
+            expect(&line, "--edited")?;
+        }
+        this.apply(&["--edited", "--no-switch"])?;
+        this.apply(&["--edited", "--rollback"])?;
+    }
+    Ok(())
+}

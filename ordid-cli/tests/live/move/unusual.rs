@@ -1,0 +1,296 @@
+//! Keys that change meanwhile, times that are none, sequences that others use, and tables whose rows are not their own.
+
+use std::{
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use libtest_mimic::{Failed, Trial};
+
+use super::{
+    block,
+    hostile::{Move, expect, expect_value},
+    is_postgres,
+};
+use crate::place::{Result, Servers, execute, printed};
+
+/// A test's name, the test, and its servers.
+type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
+
+pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    let tests: [Test; 4] = [
+        (
+            "move::a_row_whose_old_key_is_updated_meanwhile_gets_its_new_key_and_keeps_its_references",
+            updated_keys,
+            &["postgres", "mariadb", "mysql"],
+        ),
+        (
+            "move::rows_of_infinite_times_and_of_the_future_are_counted_and_moved",
+            times,
+            &["postgres", "mariadb", "mysql"],
+        ),
+        (
+            "move::the_plan_says_what_becomes_of_the_sequence_of_the_old_key",
+            sequences,
+            &["postgres", "mariadb", "mysql"],
+        ),
+        (
+            "move::tables_that_inherit_are_refused",
+            inheritance,
+            &["postgres"],
+        ),
+    ];
+    for (name, test, names) in tests {
+        for server in names {
+            trials.push(servers.trial(server, name, test));
+        }
+    }
+}
+
+fn updated_keys(url: &str) -> Result {
+    let key = match is_postgres(url) {
+        true => "bigserial PRIMARY KEY",
+        false => "bigint NOT NULL AUTO_INCREMENT PRIMARY KEY",
+    };
+    execute(
+        url,
+        &format!(
+            "CREATE TABLE orders (id {key}, kind int NOT NULL);
+             CREATE TABLE remarks (id {key}, order_id bigint NOT NULL, kind int,
+                CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id) ON UPDATE CASCADE);
+             CREATE INDEX remarks_order ON remarks (order_id);
+             INSERT INTO orders (kind) VALUES (1), (2), (3), (4), (5), (6), (7), (8);
+             INSERT INTO remarks (order_id, kind) SELECT id, kind FROM orders"
+        ),
+    )?;
+    let this = Move::planned(url)?;
+    let mut running = Command::new(env!("CARGO_BIN_EXE_ordid"))
+        .args([
+            "apply",
+            &this.file,
+            url,
+            "--no-switch",
+            "--chunk=1",
+            "--pause=150",
+        ])
+        .env_remove("DATABASE_URL")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    // When some rows have their keys: one of those, and one of the others.
+    let begun = Instant::now();
+    let some = loop {
+        let count = "SELECT count(*) FROM orders WHERE ordid_new_id IS NOT NULL";
+        // The column may not be there yet.
+        if let Ok(rows) = block(url, count)
+            && rows[0][0].as_str() >= "2"
+        {
+            break rows[0][0].clone();
+        }
+        if begun.elapsed() > Duration::from_secs(60) {
+            running.kill()?;
+            return Err("the keys are not made".into());
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    execute(
+        url,
+        "UPDATE orders SET id = 1001 WHERE kind = 1; UPDATE orders SET id = 1007 WHERE kind = 7; UPDATE orders SET id = 1008 WHERE kind = 8",
+    )?;
+    if !running.wait()?.success() || some.as_str() >= "7" {
+        return Err(format!("apply failed, or had made {some} keys already").into());
+    }
+    expect_value(url, "SELECT count(DISTINCT ordid_new_id) FROM orders", "8")?;
+    this.apply(&["--resume"])?;
+    const PAIRS: &str =
+        "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id AND o.kind = r.kind";
+    expect_value(url, PAIRS, "8")?;
+    // The new key changes, and the old one stays.
+    let new = match is_postgres(url) {
+        true => "'018f0000-0000-7000-8000-000000000001'",
+        false => "UNHEX('018F0000000070008000000000000001')",
+    };
+    execute(url, &format!("UPDATE orders SET id = {new} WHERE kind = 2"))?;
+    expect_value(url, PAIRS, "8")?;
+    this.apply(&["--rollback"])?;
+    expect_value(url, PAIRS, "8")?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM orders WHERE id = CASE WHEN kind IN (1, 7, 8) THEN 1000 + kind ELSE kind END",
+        "8",
+    )
+}
+
+fn times(url: &str) -> Result {
+    let table = match is_postgres(url) {
+        true => {
+            "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int NOT NULL, created_at timestamptz);
+             INSERT INTO orders (kind, created_at) VALUES (1, 'infinity'), (2, '2024-02-01'), (3, '-infinity'), (4, '9999-12-31'),
+                (5, NULL), (6, '2024-02-02')"
+        }
+        false => {
+            "CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, kind int NOT NULL, created_at datetime(6));
+             INSERT INTO orders (kind, created_at) VALUES (1, NULL), (2, '2024-02-01'), (3, NULL), (4, '9999-12-31'), (5, NULL),
+                (6, '2024-02-02')"
+        }
+    };
+    execute(url, table)?;
+    let this = Move::new(url)?;
+    let shown = printed(&this.plan(), 0)?;
+    if is_postgres(url) {
+        expect(
+            &shown,
+            "2 of 6 rows have an infinite created_at: their keys get the time of the oldest row",
+        )?;
+    }
+    expect(
+        &shown,
+        "1 of 6 rows has a created_at in the future: their keys are above those of new rows",
+    )?;
+    this.apply(&["--no-switch"])?;
+    // A trigger makes these.
+    match is_postgres(url) {
+        true => execute(
+            url,
+            "INSERT INTO orders (kind, created_at) VALUES (7, 'infinity'), (8, '-infinity'), (9, '9999-12-31')",
+        )?,
+        false => execute(
+            url,
+            "INSERT INTO orders (kind, created_at) VALUES (7, NULL), (8, NULL), (9, '9999-12-31')",
+        )?,
+    }
+    this.apply(&["--resume"])?;
+    let hex = match is_postgres(url) {
+        true => "encode(uuid_send(id), 'hex')",
+        false => "lower(hex(id))",
+    };
+    let keys = block(
+        url,
+        &format!("SELECT kind, {hex} FROM orders ORDER BY kind"),
+    )?;
+    let millis = |kind: usize| {
+        u64::from_str_radix(&keys[kind - 1][1][..12], 16)
+            .map_err(|error| Failed::from(error.to_string()))
+    };
+    const FIRST: u64 = 1_706_745_600_000;
+    for kind in [1, 2, 3, 5] {
+        if millis(kind)? != FIRST {
+            return Err(format!("{kind}: {keys:?}").into());
+        }
+    }
+    if millis(6)? != FIRST + 86_400_000 {
+        return Err(format!("6: {keys:?}").into());
+    }
+    for kind in [7, 8] {
+        if millis(kind)?.abs_diff(millis(7)?) > 60_000 || millis(kind)? < FIRST * 101 / 100 {
+            return Err(format!("{kind}: {keys:?}").into());
+        }
+    }
+    let future = [millis(4)?, millis(9)?];
+    if future.iter().any(|it| *it < 10 * FIRST / 2)
+        || keys.iter().any(|row| row[1].as_bytes()[12] != b'7')
+    {
+        return Err(format!("4, 9: {keys:?}").into());
+    }
+    this.apply(&["--finish"]).map(|_| ())
+}
+
+fn sequences(url: &str) -> Result {
+    if !is_postgres(url) {
+        execute(
+            url,
+            "CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, kind int)",
+        )?;
+        let shown = printed(&Move::new(url)?.plan(), 0)?;
+        return expect(
+            &shown,
+            "AUTO_INCREMENT makes old keys until --finish, which drops it",
+        );
+    }
+    execute(
+        url,
+        "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int); INSERT INTO orders (kind) VALUES (1)",
+    )?;
+    let this = Move::new(url)?;
+    let shown = printed(&this.plan(), 0)?;
+    expect(
+        &shown,
+        "the sequence public.orders_id_seq makes old keys until --finish, which drops it",
+    )?;
+    this.apply(&[])?;
+    this.apply(&["--finish"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM pg_class WHERE relkind = 'S'",
+        "0",
+    )?;
+
+    // Another table uses it, and goes on with it.
+    execute(
+        url,
+        "DROP TABLE orders CASCADE; CREATE TABLE orders (id bigserial PRIMARY KEY, kind int);
+         CREATE TABLE bills (number bigint NOT NULL DEFAULT nextval('orders_id_seq'), note text)",
+    )?;
+    let this = Move::new(url)?;
+    let shown = printed(&this.plan(), 0)?;
+    expect(
+        &shown,
+        "the sequence public.orders_id_seq stays after --finish",
+    )?;
+    expect(&shown, "defaults of public.bills.number use it, too")?;
+    this.apply(&[])?;
+    this.apply(&["--finish"])?;
+    execute(url, "INSERT INTO bills (note) VALUES ('a'), ('b')")?;
+    expect_value(url, "SELECT count(DISTINCT number) FROM bills", "2")?;
+
+    // One of an identity cannot be taken from its column.
+    execute(
+        url,
+        "DROP TABLE bills; DROP TABLE orders CASCADE; DROP SEQUENCE orders_id_seq;
+         CREATE TABLE orders (id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, kind int);
+         CREATE TABLE bills (number bigint NOT NULL DEFAULT nextval('orders_id_seq'))",
+    )?;
+    Move::unplanned(
+        url,
+        "defaults of public.bills.number use the sequence public.orders_id_seq of the identity public.orders.id",
+    )
+}
+
+fn inheritance(url: &str) -> Result {
+    execute(
+        url,
+        "CREATE TABLE things (id bigserial PRIMARY KEY, kind int);
+         CREATE TABLE orders (PRIMARY KEY (id)) INHERITS (things)",
+    )?;
+    Move::unplanned(
+        url,
+        "public.orders is a partition, or inherits from a table",
+    )?;
+    execute(
+        url,
+        "DROP TABLE orders; CREATE TABLE orders (id bigserial PRIMARY KEY, kind int);
+         CREATE TABLE old_orders (PRIMARY KEY (id)) INHERITS (orders)",
+    )?;
+    Move::unplanned(
+        url,
+        "public.orders is a partition, or inherits from a table",
+    )?;
+    execute(
+        url,
+        "DROP TABLE old_orders; CREATE TABLE remarks (order_id bigint REFERENCES orders (id));
+         CREATE TABLE old_remarks () INHERITS (remarks)",
+    )?;
+    Move::unplanned(
+        url,
+        "public.remarks, which refers to the table, inherits from a table or is inherited from",
+    )?;
+    execute(
+        url,
+        "DROP TABLE old_remarks; DROP TABLE remarks; DROP TABLE orders;
+         CREATE TABLE orders (id bigserial PRIMARY KEY, kind int) PARTITION BY HASH (id);
+         CREATE TABLE orders_0 PARTITION OF orders FOR VALUES WITH (MODULUS 1, REMAINDER 0)",
+    )?;
+    Move::unplanned(url, "public.orders is partitioned")
+}
