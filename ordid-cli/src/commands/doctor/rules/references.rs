@@ -8,7 +8,7 @@ use super::{
         },
         model::{Column, Dangling, Kind, Reference, Table},
     },
-    Context, STRICT, plain, rows,
+    Context, STRICT, grouped, plain, rows,
 };
 use crate::engine::Engine;
 
@@ -152,7 +152,8 @@ fn dangles(context: &Context<'_>, table: &Table, dangling: &Dangling) -> Option<
             answer: None,
         },
         cost: format!(
-            "joins leave {count} of {} out, and a connection that checks foreign keys refuses to update or insert such rows",
+            "joins leave {} of {} out, and a connection that checks foreign keys refuses to update or insert such rows",
+            grouped(dangling.rows),
             rows(count_of(table))
         ),
         fix: format!(
