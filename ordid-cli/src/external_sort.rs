@@ -12,13 +12,22 @@ use std::{
 
 use crate::failure::Failure;
 
+/// So many files become one, so that any number of keys needs few files and their buffers.
+const MERGED: usize = 64;
+
+/// The bytes of a file that are in memory while it is merged.
+const BUFFER: usize = 1 << 16;
+
 /// Keys of one length.
 pub(crate) struct ExternalSort {
     /// Bytes of a run in memory.
     memory: usize,
     length: usize,
     run: Vec<u8>,
-    runs: Vec<File>,
+    /// Files of sorted keys: of runs, of `MERGED` runs, and so on.
+    levels: Vec<Vec<File>>,
+    /// The runs before the first key that did not rise, one after the other.
+    rising: Option<BufWriter<File>>,
     last: Vec<u8>,
     /// Whether no key was below or equal to the one before in this run.
     rises: bool,
@@ -34,7 +43,8 @@ impl ExternalSort {
             memory: memory / 3,
             length: 0,
             run: Vec::new(),
-            runs: Vec::new(),
+            levels: Vec::new(),
+            rising: None,
             last: Vec::new(),
             rises: true,
             all_rise: true,
@@ -72,18 +82,45 @@ impl ExternalSort {
 
     /// Writes the run into a file.
     fn spill(&mut self) -> Result<(), Failure> {
+        if self.all_rise {
+            let file = match self.rising.take() {
+                Some(file) => Ok(file),
+                None => tempfile::tempfile().map(|file| BufWriter::with_capacity(BUFFER, file)),
+            };
+            let file = self.rising.insert(file.map_err(cannot)?);
+            file.write_all(&self.run).map_err(cannot)?;
+            self.run.clear();
+            return Ok(());
+        }
         self.sort();
         self.rises = true;
-        let written = || -> io::Result<File> {
-            let mut file = BufWriter::new(tempfile::tempfile()?);
-            file.write_all(&self.run)?;
-            let mut file = file.into_inner()?;
-            file.rewind()?;
-            Ok(file)
-        };
-        self.runs.push(written().map_err(cannot)?);
+        let written = written(|file| file.write_all(&self.run)).map_err(cannot)?;
         self.run.clear();
-        Ok(())
+        self.keep(written, 0)
+    }
+
+    /// Keeps a file of a level; a level that is full becomes one file of the next.
+    fn keep(&mut self, mut file: File, mut level: usize) -> Result<(), Failure> {
+        loop {
+            if self.levels.len() == level {
+                self.levels.push(Vec::new());
+            }
+            let files = &mut self.levels[level];
+            files.push(file);
+            if files.len() < MERGED {
+                return Ok(());
+            }
+            let readers = files.drain(..).map(buffered).collect();
+            let mut merge = Merge::new(readers, self.length).map_err(cannot)?;
+            file = written(|file| {
+                while let Some(key) = merge.next()? {
+                    file.write_all(&key)?;
+                }
+                Ok(())
+            })
+            .map_err(cannot)?;
+            level += 1;
+        }
     }
 
     /// Returns how many keys equal one before.
@@ -97,34 +134,73 @@ impl ExternalSort {
         }
         self.sort();
         let in_memory: Box<dyn Read> = Box::new(io::Cursor::new(std::mem::take(&mut self.run)));
-        let files = self.runs.drain(..);
-        let files =
-            files.map(|file| Box::new(BufReader::with_capacity(1 << 16, file)) as Box<dyn Read>);
-        let mut readers: Vec<Box<dyn Read>> = files.chain([in_memory]).collect();
-        let mut heap = BinaryHeap::new();
-        for (number, reader) in readers.iter_mut().enumerate() {
-            if let Some(key) = read(reader, self.length)? {
-                heap.push(Reverse((key, number)));
-            }
-        }
+        let rising = self.rising.take().map(rewound).transpose();
+        let files = self.levels.drain(..).flatten();
+        let files = files.chain(rising.map_err(cannot)?).map(buffered);
+        let readers = files.chain([in_memory]).collect();
+        let mut merge = Merge::new(readers, self.length).map_err(cannot)?;
         let (mut repeated, mut before) = (0, Vec::new());
-        while let Some(Reverse((key, number))) = heap.pop() {
+        while let Some(key) = merge.next().map_err(cannot)? {
             repeated += u64::from(key == before);
-            if let Some(next) = read(&mut readers[number], self.length)? {
-                heap.push(Reverse((next, number)));
-            }
             before = key;
         }
         Ok(repeated)
     }
 }
 
-fn read(reader: &mut impl Read, length: usize) -> Result<Option<Vec<u8>>, Failure> {
-    let mut key = vec![0; length];
-    match reader.read_exact(&mut key) {
-        Ok(()) => Ok(Some(key)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(cannot(error)),
+/// Writes a temporary file, and returns it at its begin.
+fn written(write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<File> {
+    let mut file = BufWriter::with_capacity(BUFFER, tempfile::tempfile()?);
+    write(&mut file)?;
+    rewound(file)
+}
+
+fn rewound(file: BufWriter<File>) -> io::Result<File> {
+    let mut file = file.into_inner()?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn buffered(file: File) -> Box<dyn Read> {
+    Box::new(BufReader::with_capacity(BUFFER, file))
+}
+
+/// The keys of several sorted readers, sorted.
+struct Merge {
+    readers: Vec<Box<dyn Read>>,
+    length: usize,
+    heap: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
+}
+
+impl Merge {
+    fn new(readers: Vec<Box<dyn Read>>, length: usize) -> io::Result<Self> {
+        let mut merge = Self {
+            heap: BinaryHeap::with_capacity(readers.len()),
+            readers,
+            length,
+        };
+        for number in 0..merge.readers.len() {
+            merge.read(number)?;
+        }
+        Ok(merge)
+    }
+
+    fn read(&mut self, number: usize) -> io::Result<()> {
+        let mut key = vec![0; self.length];
+        match self.readers[number].read_exact(&mut key) {
+            Ok(()) => self.heap.push(Reverse((key, number))),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let Some(Reverse((key, number))) = self.heap.pop() else {
+            return Ok(None);
+        };
+        self.read(number)?;
+        Ok(Some(key))
     }
 }
 
@@ -153,6 +229,23 @@ mod tests {
         assert_eq!(repeated(&[1, 1]), 1);
         assert_eq!(repeated(&[1, 2, 3, 4, 5, 6, 1]), 1);
         assert_eq!(repeated(&[0, 5, 9, 0, 5, 9, 0, 4, 5]), 5);
+    }
+
+    #[test]
+    fn many_runs_need_few_files() {
+        // 500 runs of three keys: rising, falling, and rising first.
+        let rising: Vec<u64> = (0..1_500).collect();
+        let falling: Vec<u64> = rising.iter().rev().copied().collect();
+        let both: Vec<u64> = rising.iter().chain(&falling).copied().collect();
+        for (keys, expected) in [(&rising, 0), (&falling, 0), (&both, 1_500)] {
+            let mut sort = ExternalSort::new(3 * 3 * 8);
+            for key in keys {
+                sort.add(&key.to_be_bytes()).unwrap();
+                let files: usize = sort.levels.iter().map(Vec::len).sum();
+                assert!(files < 2 * MERGED, "{files} files");
+            }
+            assert_eq!(sort.repeated().unwrap(), expected);
+        }
     }
 
     #[test]

@@ -101,6 +101,11 @@ impl Output {
         Ok(self.out.write_all(text.as_bytes())?)
     }
 
+    /// Writes bytes of a text as they are.
+    pub(crate) fn bytes(&mut self, text: &[u8]) -> Result<(), Failure> {
+        Ok(self.out.write_all(text)?)
+    }
+
     /// Writes a document of JSON, on several lines.
     pub(crate) fn json(&mut self, document: &impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut self.out, document).map_err(io::Error::from)?;

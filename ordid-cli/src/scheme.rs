@@ -1,5 +1,11 @@
 //! Schemes and columns, by the names that users write.
 
+use std::{collections::BTreeSet, ffi::OsStr};
+
+use clap::{
+    Arg,
+    builder::{PossibleValue, StringValueParser, TypedValueParser, ValueParserFactory},
+};
 use ordid_core::{
     clock::{Clock, Timestamp},
     scheme::catalogue::{self, AnyColumn, CATALOGUE, Entry},
@@ -17,6 +23,73 @@ impl std::str::FromStr for Named {
     fn from_str(name: &str) -> Result<Self, String> {
         named(name).map(Self)
     }
+}
+
+impl ValueParserFactory for Named {
+    type Parser = SchemeName;
+
+    fn value_parser() -> SchemeName {
+        SchemeName
+    }
+}
+
+/// Reads the name of a scheme. It knows all names, so that shells complete them; a wrong one gets [`named`]'s answer, which
+/// is shorter than a list of all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SchemeName;
+
+impl TypedValueParser for SchemeName {
+    type Value = Named;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Named, clap::Error> {
+        let parser = StringValueParser::new().try_map(|name| name.parse::<Named>());
+        parser.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = CATALOGUE.iter().map(|entry| entry.name);
+        Some(Box::new(names.map(PossibleValue::new)))
+    }
+}
+
+/// Reads a name that other arguments decide about. It takes any text, and knows names, so that shells complete them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known(pub(crate) fn() -> Vec<&'static str>);
+
+impl TypedValueParser for Known {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let Self(names) = self;
+        Some(Box::new(names().into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// Returns the names of all columns of all engines.
+pub(crate) fn column_names() -> Vec<&'static str> {
+    let columns = CATALOGUE.iter().flat_map(Entry::columns);
+    let names: BTreeSet<&str> = columns.map(|column| column.name).collect();
+    names.into_iter().collect()
+}
+
+/// Returns the keys that a bench may begin with: `auto`, and all schemes.
+pub(crate) fn bench_names() -> Vec<&'static str> {
+    let schemes = CATALOGUE.iter().map(|entry| entry.name);
+    ["auto"].into_iter().chain(schemes).collect()
 }
 
 /// Returns the scheme of this name.

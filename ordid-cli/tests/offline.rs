@@ -472,3 +472,185 @@ fn the_readme_shows_what_the_commands_print() {
     }
     assert!(commands >= 7, "{commands}");
 }
+
+#[test]
+fn sql_without_a_scheme_lists_the_schemes_in_comments() {
+    snapshot("sql-postgres.txt", &["sql", "postgres"], 0);
+    snapshot(
+        "sql-mysql-drop.txt",
+        &[
+            "sql", "mysql", "--drop", "--schema", "my app", "--column", "char26",
+        ],
+        0,
+    );
+    for engine in [
+        "postgres",
+        "mysql",
+        "mariadb",
+        "sqlite",
+        "sql-server",
+        "oracle",
+    ] {
+        let listed = ordid(&["sql", engine]).stdout;
+        assert!(
+            listed.lines().all(|line| line.starts_with("--")),
+            "{listed}"
+        );
+        // The line that it names is the one to run.
+        let command = format!("ordid sql {engine} --scheme uuid_v7");
+        assert!(listed.contains(&command), "{listed}");
+        let made = ordid(&["sql", engine, "--scheme", "uuid_v7"]).stdout;
+        assert!(made.contains("ordid_uuid_v7_time"), "{made}");
+        assert!(!made.contains("ordid_ulid_time"), "{made}");
+        let all = ordid(&["sql", engine, "--all"]).stdout;
+        for line in listed.lines().skip_while(|line| *line != "--").skip(1) {
+            let scheme = line.split_whitespace().nth(1).expect("a scheme");
+            assert!(all.contains(&format!("ordid_{scheme}_time")), "{scheme}");
+        }
+    }
+}
+
+#[test]
+fn sql_takes_several_schemes() {
+    let both = ["--scheme", "uuid_v7", "--scheme", "ulid"];
+    let made = ordid(&[&["sql", "postgres", "--column", "uuid"], &both[..]].concat());
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let names: Vec<&str> = made
+        .stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("CREATE OR REPLACE FUNCTION "))
+        .filter_map(|rest| rest.split('(').next())
+        .collect();
+    assert_eq!(names.len(), 6, "{names:?}");
+    assert!(names.contains(&"ordid_uuid_v7_time") && names.contains(&"ordid_ulid_highest"));
+    assert_eq!(made.stdout.matches("Made by ordid").count(), 1);
+    refused(&["sql", "postgres", "--scheme", "uuid_v4"], "tell no time");
+    refused(
+        &["sql", "postgres", "--scheme", "uuid_7"],
+        "did you mean `uuid_v7`?",
+    );
+    refused(
+        &["sql", "postgres", "--all", "--scheme", "ulid"],
+        "cannot be used with",
+    );
+}
+
+#[test]
+fn inspect_keeps_the_order_of_a_long_list_and_tells_the_line_that_is_no_text() {
+    let keys = ordid(&["new", "-n", "50000"]).stdout;
+    let run = ordid_with(&["inspect", "-"], &keys);
+    let shown: Vec<&str> = run
+        .stdout
+        .lines()
+        .filter_map(|line| line.split('\t').next())
+        .collect();
+    assert!(shown == keys.lines().collect::<Vec<_>>());
+    // What was read before is written, and then the failure is told.
+    let long = format!("{keys}{}\n", "x".repeat(5_000));
+    let run = ordid_with(&["inspect", "-"], &long);
+    assert_eq!(run.code, Some(2));
+    assert_eq!(run.stdout.lines().count(), 50_000);
+    assert_eq!(
+        run.stderr,
+        "ordid: line 50001 is longer than 4096 bytes, which no key is\n"
+    );
+}
+
+#[test]
+fn inspect_ends_with_its_reader_though_keys_may_still_come() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ordid"))
+        .args(["inspect", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    // Enough for all threads; the pipe stays open.
+    let keys = format!("{KEY}\n").repeat(1_000);
+    while input.write_all(keys.as_bytes()).is_ok() {}
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+/// Asks bash what it completes the last word to.
+fn completed(words: &[&str]) -> Vec<String> {
+    let script = ordid(&["completions", "bash"]).stdout;
+    let list = words
+        .iter()
+        .map(|word| format!("'{word}'"))
+        .collect::<Vec<_>>()
+        .join(" ");
+    let last = words.len() - 1;
+    let script = format!(
+        "{script}\nCOMP_WORDS=({list}); COMP_CWORD={last}\n\
+         _ordid ordid \"${{COMP_WORDS[{last}]}}\" \"${{COMP_WORDS[{}]}}\"\n\
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+        last - 1
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("keys.txt"), "").expect("a file");
+    let output = Command::new("bash")
+        .args(["--norc", "--noprofile", "-c", &script])
+        .current_dir(folder.path())
+        .output()
+        .expect("bash starts");
+    let replies = String::from_utf8(output.stdout).expect("text");
+    let mut replies: Vec<String> = replies.lines().map(str::to_owned).collect();
+    replies.sort();
+    replies
+}
+
+#[test]
+fn bash_completes_schemes_engines_columns_and_files() {
+    for (words, expected) in [
+        (
+            &["ordid", "new", "uuid_v7"][..],
+            &[
+                "uuid_v7",
+                "uuid_v7_spread",
+                "uuid_v7_sub_millis",
+                "uuid_v7_unguessable",
+            ][..],
+        ),
+        (&["ordid", "schemes", "snowflake_s"], &["snowflake_spread"]),
+        (&["ordid", "range", "object"], &["object_id"]),
+        (&["ordid", "verify", "--scheme", "push"], &["push_id"]),
+        (&["ordid", "verify", "--engine", "mari"], &["mariadb"]),
+        (
+            &[
+                "ordid", "range", "uuid_v7", "--engine", "mysql", "--column", "binary16",
+            ],
+            &["binary16", "binary16_dotnet", "binary16_swapped"],
+        ),
+        (&["ordid", "bench", "--keys", "aut"], &["auto"]),
+        (&["ordid", "bench", "--html", "ke"], &["keys.txt"]),
+        (&["ordid", "sql", "sql"], &["sql-server", "sqlite"]),
+        (&["ordid", "sql", "postgres", "--scheme", "uli"], &["ulid"]),
+        (&["ordid", "sql", "postgres", "--column", "uu"], &["uuid"]),
+        (&["ordid", "partition", "--scheme", "uuid_v6"], &["uuid_v6"]),
+        (&["ordid", "partition", "--by", "mo"], &["month"]),
+        (&["ordid", "advise", "cock"], &["cockroachdb"]),
+        (&["ordid", "convert", "--to", "type"], &["typeid"]),
+    ] {
+        assert_eq!(completed(words), expected, "{words:?}");
+    }
+    // Where the script has nothing to say, such as for the file of `verify`, bash completes names of files.
+    let script = ordid(&["completions", "bash"]).stdout;
+    assert!(script.contains("-o default ordid"), "{script}");
+}
+
+#[test]
+fn completions_of_other_shells_have_the_names_too() {
+    for shell in ["zsh", "fish", "elvish", "powershell"] {
+        let script = ordid(&["completions", shell]).stdout;
+        assert!(script.len() > 1_000, "{shell}");
+        if matches!(shell, "zsh" | "fish") {
+            for name in ["uuid_v7_unguessable", "binary16_swapped", "sql-server"] {
+                assert!(script.contains(name), "{shell} does not know {name}");
+            }
+        }
+    }
+}

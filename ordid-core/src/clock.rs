@@ -2,7 +2,6 @@
 //!
 //! Generators take a [`Clock`], so that every rule about time is tested with a scripted one.
 
-use alloc::format;
 use core::{fmt, time::Duration};
 #[cfg(feature = "std")]
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -145,10 +144,25 @@ impl fmt::Display for Timestamp {
         let of_day = self.0 % DAY;
         let (seconds, millis) = (of_day / 1_000, of_day % 1_000);
         let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-        let sign = if year > 9_999 { "+" } else { "" };
-        f.pad(&format!(
-            "{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z"
-        ))
+        // Without allocation: lists of millions of keys are written with their times.
+        let mut text = *b"+00000-00-00T00:00:00.000Z";
+        for (place, mut number) in [
+            (1..6, year),
+            (7..9, month),
+            (10..12, day),
+            (13..15, hour),
+            (16..18, minute),
+            (19..21, second),
+            (22..25, millis),
+        ] {
+            for digit in text[place].iter_mut().rev() {
+                *digit = b'0' + u8::try_from(number % 10).expect("a digit is below 10");
+                number /= 10;
+            }
+        }
+        // Sign and fifth digit are those of years beyond 9999.
+        let begin = if year > 9_999 { 0 } else { 2 };
+        f.pad(str::from_utf8(&text[begin..]).expect("digits and marks are ASCII"))
     }
 }
 

@@ -152,7 +152,8 @@ pub struct Function {
 pub struct Functions {
     engine: Engine,
     schema: Option<String>,
-    scheme: Option<&'static Entry>,
+    /// All of them, if none is named.
+    schemes: Vec<&'static Entry>,
     column: Option<&'static str>,
 }
 
@@ -162,7 +163,7 @@ impl Functions {
         Self {
             engine,
             schema: None,
-            scheme: None,
+            schemes: Vec::new(),
             column: None,
         }
     }
@@ -176,12 +177,12 @@ impl Functions {
         }
     }
 
-    /// Leaves those of one scheme.
+    /// Leaves those of this scheme, and of the schemes that were named before.
     ///
     /// # Errors
     ///
     /// If there is no such scheme, or its keys tell no time: the error [`is_parse`](Error::is_parse).
-    pub fn of_scheme(self, name: &str) -> Result<Self, Error> {
+    pub fn of_scheme(mut self, name: &str) -> Result<Self, Error> {
         let found = catalogue::find(name).ok_or_else(|| {
             Error::parse(format!(
                 "there is no scheme {name:?}; `ordid schemes` lists them"
@@ -200,10 +201,10 @@ impl Functions {
                 found.name
             )));
         }
-        Ok(Self {
-            scheme: Some(found),
-            ..self
-        })
+        if self.schemes.iter().all(|known| known.name != found.name) {
+            self.schemes.push(found);
+        }
+        Ok(self)
     }
 
     /// Leaves those for one column, by the name that users write: `uuid`.
@@ -231,8 +232,8 @@ impl Functions {
     /// Returns the schemes and columns, and whether the column is the scheme's native one.
     fn parts(&self) -> impl Iterator<Item = (Shape, AnyColumn, bool)> + '_ {
         let shapes = Shape::all().filter(|shape| {
-            self.scheme
-                .is_none_or(|scheme| scheme.name == shape.entry.name)
+            let is_this = |scheme: &&Entry| scheme.name == shape.entry.name;
+            self.schemes.is_empty() || self.schemes.iter().any(is_this)
         });
         let parts = shapes.flat_map(|shape| {
             let columns = columns(self.engine, shape.entry).enumerate();

@@ -24,6 +24,7 @@ use crate::{
     output::Output,
     progress::Progress,
     report::Report,
+    scheme::{Known, bench_names},
 };
 use document::Document;
 use key::Key;
@@ -63,7 +64,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=60_000))]
     width: u32,
     /// The keys, with commas between them: `auto`, `SCHEME` or `SCHEME:COLUMN`, such as auto,uuid_v7,uuid_v4:text
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Known(bench_names), hide_possible_values = true)]
     keys: Vec<String>,
     /// How often each table is loaded
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]

@@ -166,6 +166,10 @@ impl Arguments {
                     _ => mysql::leaves(&mut session, &mut table).await?,
                 }
                 examined.unseen.extend(unseen);
+                if session.engine() == Engine::Sqlite {
+                    let unseen = sqlite::dangling(&mut session, &mut table).await?;
+                    examined.unseen.extend(unseen);
+                }
             }
             // Tables that are not examined are known all the same, as parents of those that are.
             examined.tables.push(table);

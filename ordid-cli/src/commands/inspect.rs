@@ -8,7 +8,11 @@
 //! `tick_nanos`, `node`, `count` and `version`, or null; and but for lists `stored`, what columns store of a key of the
 //! first candidate, each with `engine`, `column`, `hex`, `literal` and `keeps_order`.
 
-use std::{fmt::Write as _, thread};
+use std::{
+    io::{self, BufRead, Write as _},
+    sync::mpsc,
+    thread,
+};
 
 use clap::Args;
 use jiff::Timestamp as Instant;
@@ -99,9 +103,20 @@ const fn certainty(certainty: Certainty) -> &'static str {
     }
 }
 
+/// The time of a key that tells it in milliseconds, which a timestamp writes faster than others do.
+fn millis_of(found: &Inspection) -> Option<Timestamp> {
+    let moment = found.moment?;
+    moment
+        .timestamp()
+        .filter(|_| moment.tick_nanos == 1_000_000)
+}
+
 /// The time as finely as the key tells it.
 fn time_of(found: &Inspection) -> Option<String> {
     let moment = found.moment?;
+    if let Some(time) = millis_of(found) {
+        return Some(time.to_string());
+    }
     let instant = Instant::from_nanosecond(moment.unix_nanos);
     // Years that RFC 3339 has no form for are written as milliseconds' timestamps are.
     Some(match (instant, moment.timestamp()) {
@@ -201,8 +216,7 @@ impl Arguments {
             }
             for (name, value) in [("node", found.node), ("count", found.counter)] {
                 if let Some(value) = value {
-                    // To a string, which takes all.
-                    let _ = write!(line, "  {name} {value}");
+                    line.push_str(&format!("  {name} {value}"));
                 }
             }
             let line = line.trim_end();
@@ -273,116 +287,140 @@ fn inspected<'a>(key: &'a str, reading: &'a Reading, stored: Option<Vec<Stored>>
 }
 
 /// Lines that a thread takes at once.
-const CHUNK: usize = 1 << 14;
+const CHUNK: usize = 1 << 13;
+
+/// The lines of a chunk of keys.
+struct Inspections {
+    text: Vec<u8>,
+    count: u64,
+    /// Whether each key is of a known scheme.
+    all_known: bool,
+}
 
 /// Inspects a list, on all processors, and prints its lines in order.
+///
+/// One thread reads, and hands a chunk to each of the others in turn; in the same turn their lines are written. Each queue
+/// holds one chunk, so memory does not depend on the number of keys.
 fn list(
-    mut lines: input::Lines<Box<dyn std::io::BufRead + Send>>,
+    mut lines: input::Lines<Box<dyn BufRead + Send>>,
     now: Timestamp,
     output: &mut Output,
 ) -> Result<Outcome, Failure> {
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let mut progress = Progress::new("keys", 0);
-    let mut outcome = Outcome::Fine;
     let is_json = output.is_json();
-    loop {
-        let mut chunks: Vec<String> = Vec::with_capacity(threads);
-        let mut failure = None;
-        let mut count = 0;
-        for _ in 0..threads {
-            let mut chunk = String::with_capacity(CHUNK * 40);
-            for _ in 0..CHUNK {
-                match lines.read() {
-                    Ok(Some(line)) => {
-                        chunk.push_str(line);
-                        chunk.push('\n');
-                        count += 1;
-                    }
-                    Ok(None) => break,
-                    Err(error) => {
-                        failure = Some(error);
-                        break;
-                    }
+    let (mut to_threads, mut from_threads, mut threads) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+        let (to_thread, chunks) = mpsc::sync_channel::<String>(1);
+        let (done, from_thread) = mpsc::sync_channel(1);
+        threads.push(thread::spawn(move || {
+            for chunk in chunks {
+                if done.send(inspections(&chunk, now, is_json)).is_err() {
+                    break;
                 }
             }
-            chunks.push(chunk);
-            if failure.is_some() {
+        }));
+        to_threads.push(to_thread);
+        from_threads.push(from_thread);
+    }
+    let reader = thread::spawn(move || {
+        for to_thread in to_threads.iter().cycle() {
+            let mut chunk = String::with_capacity(CHUNK * 40);
+            let end = read_chunk(&mut lines, &mut chunk);
+            if to_thread.send(chunk).is_err() {
                 break;
             }
-        }
-        let results: Vec<(String, bool)> = thread::scope(|scope| {
-            let work = chunks
-                .iter()
-                .map(|chunk| scope.spawn(move || lines_of(chunk, now, is_json)));
-            // All are begun before the first is waited for.
-            let work: Vec<_> = work.collect();
-            work.into_iter()
-                .map(|done| done.join().expect("inspecting a key does not panic"))
-                .collect()
-        });
-        for (text, all_known) in results {
-            output.text(&text)?;
-            if !all_known {
-                outcome = Outcome::Findings;
+            if let Some(end) = end {
+                return end;
             }
         }
-        progress.add(count);
-        match failure {
-            Some(failure) => {
-                output.flush()?;
-                return Err(failure);
-            }
-            None if count == 0 => break,
-            None => {}
+        Ok(())
+    });
+    let mut progress = Progress::new("keys", 0);
+    let mut outcome = Outcome::Fine;
+    for from_thread in from_threads.iter().cycle() {
+        let Ok(done) = from_thread.recv() else {
+            break;
+        };
+        // If nobody reads any more, the threads end with the process: the reader may be waiting for a key.
+        output.bytes(&done.text)?;
+        progress.add(done.count);
+        if !done.all_known {
+            outcome = Outcome::Findings;
         }
     }
+    for thread in threads {
+        thread.join().expect("inspecting a key does not panic");
+    }
+    let end = reader.join().expect("reading a line does not panic");
+    if end.is_err() {
+        output.flush()?;
+    }
     progress.finish();
-    Ok(outcome)
+    end.map(|()| outcome)
 }
 
-/// Returns a line for each key, and whether all are known.
-fn lines_of(keys: &str, now: Timestamp, is_json: bool) -> (String, bool) {
-    let mut text = String::with_capacity(keys.len() * 3);
-    let mut all_known = true;
+/// Reads the lines of a chunk; returns how the list ended if this is the last one.
+fn read_chunk(
+    lines: &mut input::Lines<Box<dyn BufRead + Send>>,
+    chunk: &mut String,
+) -> Option<Result<(), Failure>> {
+    for _ in 0..CHUNK {
+        match lines.read() {
+            Ok(Some(line)) => {
+                chunk.push_str(line);
+                chunk.push('\n');
+            }
+            Ok(None) => return Some(Ok(())),
+            Err(failure) => return Some(Err(failure)),
+        }
+    }
+    None
+}
+
+/// Inspects the keys of a chunk.
+fn inspections(keys: &str, now: Timestamp, is_json: bool) -> Inspections {
+    const TAKES_ALL: &str = "memory takes what is written, and strings and numbers are JSON";
+
+    let mut done = Inspections {
+        text: Vec::with_capacity(keys.len() * if is_json { 12 } else { 3 }),
+        count: 0,
+        all_known: true,
+    };
     for key in keys.lines() {
         let reading = spelling::read(key, now);
         let first = reading.detection.candidates.first();
-        all_known &= first.is_some();
+        done.all_known &= first.is_some();
+        done.count += 1;
         if is_json {
-            let line = serde_json::to_string(&inspected(key, &reading, None));
-            text.push_str(&line.expect("strings and numbers are JSON"));
+            let line = inspected(key, &reading, None);
+            serde_json::to_writer(&mut done.text, &line).expect(TAKES_ALL);
         } else {
-            line_of(key, first, &mut text);
+            write_line(key, first, &mut done.text).expect(TAKES_ALL);
         }
-        text.push('\n');
+        done.text.push(b'\n');
     }
-    (text, all_known)
+    done
 }
 
-fn line_of(key: &str, found: Option<&Inspection>, text: &mut String) {
-    text.push_str(key);
+fn write_line(key: &str, found: Option<&Inspection>, text: &mut Vec<u8>) -> io::Result<()> {
+    text.extend_from_slice(key.as_bytes());
     let Some(found) = found else {
-        text.push_str("\tunknown\t-\t-\t-\t-");
-        return;
+        text.extend_from_slice(b"\tunknown\t-\t-\t-\t-");
+        return Ok(());
     };
-    // To a string, which takes all.
-    let _ = write!(text, "\t{}\t{}\t", found.scheme, certainty(found.certainty));
-    match found.moment.and_then(|moment| {
-        moment
-            .timestamp()
-            .filter(|_| moment.tick_nanos == 1_000_000)
-    }) {
-        Some(time) => {
-            let _ = write!(text, "{time}");
-        }
-        None => text.push_str(time_of(found).as_deref().unwrap_or("-")),
+    for field in [found.scheme, certainty(found.certainty)] {
+        text.push(b'\t');
+        text.extend_from_slice(field.as_bytes());
+    }
+    text.push(b'\t');
+    match millis_of(found) {
+        Some(time) => write!(text, "{time}")?,
+        None => text.extend_from_slice(time_of(found).as_deref().unwrap_or("-").as_bytes()),
     }
     for value in [found.node, found.counter] {
         match value {
-            Some(value) => {
-                let _ = write!(text, "\t{value}");
-            }
-            None => text.push_str("\t-"),
+            Some(value) => write!(text, "\t{value}")?,
+            None => text.extend_from_slice(b"\t-"),
         }
     }
+    Ok(())
 }

@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The scheme of the keys; `ordid schemes` lists them
-    #[arg(default_value = "uuid_v7")]
+    #[arg(default_value = "uuid_v7", hide_possible_values = true)]
     scheme: Named,
     /// How many keys to make
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]

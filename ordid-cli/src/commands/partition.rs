@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     keep: Option<u32>,
     /// The scheme of the keys; without it the rows tell it
-    #[arg(long)]
+    #[arg(long, hide_possible_values = true)]
     scheme: Option<Named>,
     /// Do it
     #[arg(long)]

@@ -16,7 +16,7 @@ use crate::{
     engine::Engine,
     failure::{Failure, Outcome},
     output::Output,
-    scheme::{Named, ordered_column},
+    scheme::{Known, Named, column_names, ordered_column},
     time,
 };
 
@@ -24,6 +24,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The scheme of the keys; `ordid schemes` lists them
+    #[arg(hide_possible_values = true)]
     scheme: Named,
     /// The first moment
     #[arg(value_parser = time::parse, allow_hyphen_values = true, long_help = time::help!("The first moment"))]
@@ -35,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     engine: Option<Engine>,
     /// The column's type, as in `#[ordid(sqlx(mysql = binary16))]`; without it the first that keeps the order
-    #[arg(long, requires = "engine")]
+    #[arg(long, requires = "engine", value_parser = Known(column_names), hide_possible_values = true)]
     column: Option<String>,
     /// The name of the table's column
     #[arg(long, default_value = "id")]

@@ -18,6 +18,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Show only this one, with its columns
+    #[arg(hide_possible_values = true)]
     scheme: Option<Named>,
 }
 

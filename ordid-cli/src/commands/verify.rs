@@ -7,7 +7,7 @@
 
 use std::{cmp::Ordering, io::BufRead};
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use ordid_core::{
     clock::{Clock as _, SystemClock},
     layout::Orders,
@@ -22,7 +22,7 @@ use crate::{
     input,
     output::{Output, Style},
     progress::Progress,
-    scheme::{self, Named},
+    scheme::{self, Known, Named, column_names},
     spelling,
 };
 
@@ -33,15 +33,16 @@ const SHOWN: usize = 10;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// A file with a key on each line, in the order of their making, or `-` for stdin
+    #[arg(value_hint = ValueHint::FilePath)]
     file: String,
     /// The scheme of the keys; without it that of the first one
-    #[arg(long)]
+    #[arg(long, hide_possible_values = true)]
     scheme: Option<Named>,
     /// Compare as this engine does; without it, keys compare by their scheme
     #[arg(long)]
     engine: Option<Engine>,
     /// The column's type, as in `#[ordid(sqlx(mysql = binary16))]`; without it the first that keeps the order
-    #[arg(long, requires = "engine")]
+    #[arg(long, requires = "engine", value_parser = Known(column_names), hide_possible_values = true)]
     column: Option<String>,
     /// Do not look for keys that come twice. That look takes as much temporary space as the keys, if they come from stdin
     /// or do not rise

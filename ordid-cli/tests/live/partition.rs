@@ -1,10 +1,15 @@
 //! `ordid partition` on PostgreSQL.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use libtest_mimic::Trial;
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_sqlx::UnitOfWork;
 use serde_json::Value;
-use sqlx::{AssertSqlSafe, PgPool, Postgres, postgres::PgPoolOptions};
+use sqlx::{
+    AssertSqlSafe, PgPool, Postgres,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
 
 use crate::place::{Result, Servers, block_on, execute, ordid, printed, refused};
 
@@ -27,6 +32,10 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         prunes,
     );
     add("old_partitions_are_detached_and_keep_their_rows", detaches);
+    add(
+        "flushes_are_exactly_once_while_partitions_come_and_go_and_connections_are_cut",
+        flushes_under_change,
+    );
     add("a_detach_that_was_interrupted_is_completed", finalizes);
     add(
         "the_scheme_is_found_from_the_rows_or_has_to_be_named",
@@ -345,6 +354,89 @@ fn detaches(url: &str) -> Result {
     let applied = answer(&arguments, 0)?;
     assert_eq!(names_in(&applied["detach"]), there[3..4]);
     assert_eq!(texts(url, "SELECT count(*)::text FROM app.events")?, ["1"]);
+    Ok(())
+}
+
+/// Flushes while partitions are made ahead and old ones detached, and while the server ends the writer's connections.
+fn flushes_under_change(url: &str) -> Result {
+    const ROWS: usize = 250;
+
+    with_old(url, 5)?;
+    execute(url, ordid_sqlx::flushes_table::<Postgres>())?;
+    let partition = |ahead: &str, keep: &str| {
+        let arguments = [
+            url,
+            "--table",
+            "app.events",
+            "--ahead",
+            ahead,
+            "--keep",
+            keep,
+        ];
+        answer(&[&arguments[..], &["--apply"]].concat(), 0)
+    };
+    partition("1", "5")?;
+    let is_over = AtomicBool::new(false);
+    let write = || {
+        block_on(async {
+            let options: PgConnectOptions = url.parse()?;
+            let pool = PgPoolOptions::new()
+                .max_connections(2)
+                .connect_with(options.application_name("writer"))
+                .await?;
+            let mut flushes = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let mut work = UnitOfWork::<Postgres>::new();
+                for row in 0..ROWS {
+                    work.add(Event {
+                        id: EventId::generate(),
+                        note: format!("{flushes} {row}"),
+                    });
+                }
+                // Rows stay with the unit of work until they are known to be committed.
+                let mut tries = 0;
+                while let Err(error) = work.flush(&pool).await {
+                    tries += 1;
+                    assert!(tries < 100, "{error}");
+                }
+                flushes += 1;
+            }
+            pool.close().await;
+            Ok(flushes)
+        })
+    };
+    let change = || -> Result<(usize, usize)> {
+        let (mut cut, mut changed) = (0, 0);
+        for (ahead, keep) in [("2", "4"), ("3", "3"), ("4", "2"), ("5", "1")] {
+            for _ in 0..5 {
+                let ended = texts(
+                    url,
+                    "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity \
+                     WHERE application_name = 'writer' AND datname = current_database()",
+                )?;
+                cut += ended.len();
+            }
+            let done = partition(ahead, keep)?;
+            changed += names_in(&done["create"]).len() + names_in(&done["detach"]).len();
+        }
+        Ok((cut, changed))
+    };
+    let (flushes, changes) = std::thread::scope(|scope| {
+        let writer = scope.spawn(write);
+        let changes = change();
+        is_over.store(true, Ordering::Relaxed);
+        (writer.join(), changes)
+    });
+    let flushes: usize = flushes.map_err(|_| "the writer has panicked")??;
+    let (cut, changed) = changes?;
+    assert!(cut > 0 && flushes > 0, "{cut} cut, {flushes} flushes");
+    assert_eq!(changed, 8, "four are made, and four detached");
+    let counted = texts(
+        url,
+        "SELECT count(*) || ' ' || count(DISTINCT note) || ' ' || count(DISTINCT id) FROM app.events WHERE note !~ '^app'",
+    )?;
+    let all = flushes * ROWS;
+    assert_eq!(counted, [format!("{all} {all} {all}")], "{cut} cut");
     Ok(())
 }
 

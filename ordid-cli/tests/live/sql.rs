@@ -653,7 +653,7 @@ fn scripts(url: &str, client: &str, engine: &str) -> Result {
         };
         Ok(live.integers(sql)?[0].unwrap_or_default())
     };
-    let arguments = ["sql", engine, "--schema", schema];
+    let arguments = ["sql", engine, "--all", "--schema", schema];
     let script = printed(&arguments, 0)?;
     run(&script)?;
     let all = count()?;

@@ -427,7 +427,13 @@ pub fn detect(unknown: Unknown<'_>, now: Timestamp) -> Detection {
         Some(_) => None,
         None => (entry.read)(unknown),
     });
-    let mut candidates: Vec<Inspection> = read.chain(foreign(unknown)).collect();
+    let foreign = match (&uuid, unknown) {
+        (Some(bytes), _) => foreign(Uuid::from_bytes(*bytes)),
+        // Another text is no UUID.
+        (None, Unknown::Text(_)) => None,
+        (None, Unknown::Bytes(bytes)) => Uuid::from_slice(bytes).ok().and_then(foreign),
+    };
+    let mut candidates: Vec<Inspection> = read.chain(foreign).collect();
     let is_count = match unknown {
         Unknown::Text(text) => text.parse().is_ok_and(|number: u64| number < COUNTS),
         Unknown::Bytes(bytes) => {
@@ -451,11 +457,7 @@ pub fn detect(unknown: Unknown<'_>, now: Timestamp) -> Detection {
 }
 
 /// UUIDs of versions and variants that no scheme here makes.
-fn foreign(unknown: Unknown<'_>) -> Option<Inspection> {
-    let uuid = match unknown {
-        Unknown::Text(text) => Uuid::parse_text(None, text).ok()?,
-        Unknown::Bytes(bytes) => Uuid::from_slice(bytes).ok()?,
-    };
+fn foreign(uuid: Uuid) -> Option<Inspection> {
     let (scheme, certainty) = if uuid.is_nil() {
         ("nil", Certainty::Stated)
     } else if uuid.is_max() {

@@ -99,3 +99,15 @@ fn a_schema_is_quoted() {
         "DROP FUNCTION IF EXISTS [a\"b`c]]].ordid_snowflake_time"
     );
 }
+
+#[test]
+fn several_schemes_can_be_named_and_each_counts_once() {
+    let functions = Functions::new(Engine::Postgres);
+    let functions = functions.of_scheme("snowflake").unwrap();
+    let functions = functions.of_scheme("uuid_v7").unwrap();
+    let functions = functions.of_scheme("snowflake").unwrap();
+    let mut schemes: Vec<&str> = functions.list().iter().map(|it| it.scheme).collect();
+    schemes.dedup();
+    schemes.sort_unstable();
+    assert_eq!(schemes, ["snowflake", "uuid_v7"]);
+}

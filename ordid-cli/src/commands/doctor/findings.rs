@@ -127,6 +127,8 @@ rules! {
         "The pages of a key's tree are emptier than ordered keys leave them.";
     UNINDEXED_FOREIGN_KEY = "unindexed-foreign-key", Warning,
         "A foreign key has no index.";
+    DANGLING_REFERENCE = "dangling-reference", Error,
+        "Rows of a SQLite table refer to rows that are not there.";
     FOREIGN_KEY_TYPE = "foreign-key-type", Error,
         "A foreign key has another type or collation than the key that it refers to.";
     KEY_SPACE_END = "key-space-end", Error,
@@ -145,8 +147,12 @@ rules! {
         "Without strict mode MySQL and MariaDB cut keys that are too long, with a warning only.";
     AUTOCOMMIT_OFF = "autocommit-off", Note,
         "Sessions begin a transaction with their first statement.";
-    NOT_DURABLE = "not-durable", Note,
-        "A COMMIT is answered before it is on the disk.";
+    NO_TRANSACTIONS = "no-transactions", Error,
+        "The table's storage engine has no transactions: a flush that fails leaves rows behind.";
+    OLD_MARKERS = "old-markers", Note,
+        "Marker rows of flushes are older than anybody needs them.";
+    NOT_DURABLE = "not-durable", Warning,
+        "A COMMIT is answered before it is on the disk, or a crash may damage or empty tables.";
     READ_ONLY = "read-only", Note,
         "Sessions refuse to write, unless they say otherwise.";
     PREPARED_LIMIT = "prepared-limit", Warning,

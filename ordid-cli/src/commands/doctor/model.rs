@@ -65,6 +65,26 @@ pub(crate) enum Storage {
     Other,
 }
 
+/// How a table keeps its rows through failures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Transactions are kept as the server's settings say.
+    Transactions,
+    /// PostgreSQL's `UNLOGGED`: after a crash it is empty.
+    Unlogged,
+    /// The storage engine of this name knows no transactions.
+    NoTransactions(String),
+}
+
+/// Rows that refer to rows which are not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Dangling {
+    /// The foreign key's place among the references of its table.
+    pub(crate) reference: usize,
+    /// How many rows.
+    pub(crate) rows: u64,
+}
+
 /// How the rows of a table came, one after the other.
 #[derive(Debug, Clone)]
 pub(crate) struct Insertion {
@@ -85,9 +105,13 @@ pub(crate) struct Table {
     /// The bytes of its rows; of its primary key's tree where that has them.
     pub(crate) bytes: Option<u64>,
     pub(crate) storage: Storage,
+    pub(crate) durability: Durability,
+    /// The columns that choose a row's partition; none if the table has no partitions, an empty name is an expression.
+    pub(crate) partitioned_by: Option<Vec<String>>,
     pub(crate) columns: Vec<Column>,
     pub(crate) indexes: Vec<Index>,
     pub(crate) references: Vec<Reference>,
+    pub(crate) dangling: Vec<Dangling>,
     /// The order of insertion, or why it is unknown.
     pub(crate) insertion: Result<Insertion, String>,
     /// The column that says when a row was made.
@@ -123,7 +147,8 @@ impl Table {
         self.indexes.iter().find(|index| index.is_primary)
     }
 
-    /// Returns the columns that rules look into: those of primary and foreign keys, and unique ones that may hold UUIDs.
+    /// Returns the columns that rules look into: those of primary and foreign keys, unique ones that may hold UUIDs or
+    /// numbers, and those that the database numbers.
     pub(crate) fn key_columns(&self) -> Vec<String> {
         let mut names: Vec<&String> = Vec::new();
         if let Some(primary) = self.primary() {
@@ -134,9 +159,16 @@ impl Table {
             .iter()
             .filter(|index| index.is_unique && index.columns.len() == 1);
         names.extend(unique.flat_map(|index| &index.columns).filter(|name| {
-            self.column(name)
-                .is_some_and(|column| column.kind.may_hold_uuids())
+            self.column(name).is_some_and(|column| {
+                column.kind.may_hold_uuids() || matches!(column.kind, Kind::Integer { .. })
+            })
         }));
+        let counted = self.columns.iter();
+        names.extend(
+            counted
+                .filter(|column| column.counter.is_some())
+                .map(|column| &column.name),
+        );
         names.extend(
             self.references
                 .iter()

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     model::{
-        Collation, Column, Compares, Counter, Index, Insertion, Kind, Leaves, Reference, Storage,
-        Table, TableName,
+        Collation, Column, Compares, Counter, Durability, Index, Insertion, Kind, Leaves,
+        Reference, Storage, Table, TableName,
     },
     postgres::Server,
     session::{Rows, Session, number},
@@ -37,7 +37,7 @@ pub(crate) async fn server(session: &mut Session) -> Result<Server, Failure> {
     };
     let settings = format!(
         "SELECT @@GLOBAL.autocommit, {isolation}, @@GLOBAL.sql_mode, @@GLOBAL.innodb_flush_log_at_trx_commit, \
-         @@GLOBAL.innodb_page_size"
+         @@GLOBAL.innodb_page_size, @@GLOBAL.log_bin, @@GLOBAL.sync_binlog, @@GLOBAL.innodb_doublewrite"
     );
     let row = session
         .catalog(&settings)
@@ -51,6 +51,9 @@ pub(crate) async fn server(session: &mut Session) -> Result<Server, Failure> {
         "sql_mode",
         "innodb_flush_log_at_trx_commit",
         "innodb_page_size",
+        "log_bin",
+        "sync_binlog",
+        "innodb_doublewrite",
     ];
     let values = names.iter().enumerate();
     Ok(Server {
@@ -90,7 +93,9 @@ fn prepared(gid: &str) -> Option<(String, i64)> {
 pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure> {
     let sql = Sql(session.engine());
     let tables = format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_ROWS, DATA_LENGTH, AUTO_INCREMENT \
+        "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_ROWS, DATA_LENGTH, AUTO_INCREMENT, \
+         (SELECT e.TRANSACTIONS FROM information_schema.ENGINES AS e WHERE e.ENGINE = TABLES.ENGINE), \
+         CREATE_OPTIONS LIKE '%partitioned%' \
          FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE' AND {OURS} ORDER BY 1, 2"
     );
     let columns = format!(
@@ -150,10 +155,16 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
                 true => Storage::Clustered,
                 false => Storage::Other,
             },
+            durability: match &*text(&row, 6) {
+                "NO" => Durability::NoTransactions(text(&row, 2)),
+                _ => Durability::Transactions,
+            },
+            partitioned_by: (number(&row, 7) == 1).then(Vec::new),
             created,
             columns,
             indexes,
             references: referring(references.get(&key).into_iter().flatten()),
+            dangling: Vec::new(),
             insertion: insertion
                 .ok_or_else(|| "InnoDB keeps rows in the order of the key".to_owned()),
             definition: None,
@@ -176,14 +187,22 @@ async fn trees(session: &mut Session) -> Result<Trees, Failure> {
     let Ok(rows) = session.rows(query).await? else {
         return Ok(Trees::new());
     };
-    let tree = |row: Vec<Option<String>>| {
+    let mut trees = Trees::new();
+    for row in rows {
         let pages = |at| u64::try_from(number(&row, at)).unwrap_or_default();
-        (
-            (text(&row, 0), text(&row, 1), text(&row, 2)),
-            (pages(3) * PAGE, pages(4)),
-        )
-    };
-    Ok(rows.into_iter().map(tree).collect())
+        let table = text(&row, 1);
+        // Each partition has a tree of its own, of the name `orders#P#p0`.
+        let whole = table
+            .to_ascii_lowercase()
+            .find("#p#")
+            .map_or(&*table, |end| &table[..end]);
+        let tree = trees
+            .entry((text(&row, 0), whole.to_owned(), text(&row, 2)))
+            .or_default();
+        tree.0 += pages(3) * PAGE;
+        tree.1 += pages(4);
+    }
+    Ok(trees)
 }
 
 fn column(row: &[Option<String>], next: Option<i128>) -> Column {
@@ -320,11 +339,22 @@ pub(crate) async fn leaves(session: &mut Session, table: &mut Table) -> Result<(
         return Ok(());
     };
     let name = &table.name;
+    let (value, of_table) = match table.partitioned_by {
+        None => ("stat_value", "table_name"),
+        Some(_) => (
+            "CAST(SUM(stat_value) AS UNSIGNED)",
+            "SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)",
+        ),
+    };
+    let own = match table.partitioned_by {
+        None => name.name.clone(),
+        Some(_) => name.name.to_lowercase(),
+    };
     let query = format!(
-        "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = {} AND table_name = {} \
+        "SELECT {value} FROM mysql.innodb_index_stats WHERE database_name = {} AND {of_table} = {} \
          AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'",
         sql.text(name.schema.as_deref().unwrap_or_default()),
-        sql.text(&name.name),
+        sql.text(&own),
     );
     let pages = session
         .rows(&query)

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     model::{
-        Collation, Column, Compares, Counter, Index, Insertion, Kind, Leaves, Reference, Storage,
-        Table, TableName,
+        Collation, Column, Compares, Counter, Durability, Index, Insertion, Kind, Leaves,
+        Reference, Storage, Table, TableName,
     },
     session::{Session, by_table, names, number},
     sql::Sql,
@@ -19,7 +19,8 @@ const FEW_PAGES: u64 = 64;
 
 const SETTINGS: &str = "SELECT name, reset_val FROM pg_settings WHERE name IN \
     ('default_transaction_isolation', 'default_transaction_read_only', 'synchronous_commit', \
-    'max_prepared_transactions', 'full_page_writes', 'fsync')";
+    'max_prepared_transactions', 'full_page_writes', 'fsync') \
+    UNION ALL SELECT 'prepared_transactions', count(*)::text FROM pg_prepared_xacts";
 
 /// The database's prepared transactions of flushes.
 pub(crate) const PREPARED: &str = "SELECT gid, floor(extract(epoch FROM now() - prepared))::bigint FROM pg_prepared_xacts \
@@ -29,7 +30,10 @@ pub(crate) const PREPARED: &str = "SELECT gid, floor(extract(epoch FROM now() - 
 const TABLES: &str = "SELECT c.oid, n.nspname, c.relname, c.relkind, c.reltuples::bigint, \
     CASE c.relkind WHEN 'p' THEN (SELECT sum(pg_relation_size(p.relid)) FROM pg_partition_tree(c.oid) p) \
         ELSE pg_relation_size(c.oid) END::bigint, \
-    coalesce(s.n_tup_upd, 0) + coalesce(s.n_tup_del, 0) \
+    coalesce(s.n_tup_upd, 0) + coalesce(s.n_tup_del, 0), c.relpersistence, \
+    (SELECT json_agg(coalesce(a.attname, '')) FROM pg_partitioned_table p, unnest(p.partattrs::int[]) AS k (number) \
+        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number AND k.number > 0 \
+        WHERE p.partrelid = c.oid) \
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
     LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid \
     WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't' \
@@ -165,6 +169,11 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
             is_counted: false,
             bytes: u64::try_from(number(&row, 5)).ok(),
             storage: Storage::Heap,
+            durability: match &*text(&row, 7) {
+                "u" => Durability::Unlogged,
+                _ => Durability::Transactions,
+            },
+            partitioned_by: is_partitioned.then(|| names(&row, 8)),
             created: super::created(&columns, false),
             columns,
             indexes,
@@ -174,6 +183,7 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
                 .flatten()
                 .map(|row| reference(row))
                 .collect(),
+            dangling: Vec::new(),
             insertion,
             definition: None,
             sample: Default::default(),
@@ -350,6 +360,7 @@ pub(crate) fn computed_leaves(table: &mut Table) {
         .map(|index| entry_bytes(table, index))
         .collect();
     let schema = table.name.schema.clone();
+    let is_partitioned = table.partitioned_by.is_some();
     for (index, entry) in table.indexes.iter_mut().zip(sizes) {
         let (Some(bytes), Some(entry), None) = (index.bytes, entry, &index.leaves) else {
             continue;
@@ -366,10 +377,14 @@ pub(crate) fn computed_leaves(table: &mut Table) {
             pages,
             fill: (rows as f64 * entry / bytes as f64).min(1.0),
             ordered_fill: 0.9,
-            query: format!(
-                "SELECT pg_relation_size({}::regclass)",
-                SQL.text(&SQL.table(&name))
-            ),
+            query: match (is_partitioned, SQL.text(&SQL.table(&name))) {
+                (false, name) => format!("SELECT pg_relation_size({name}::regclass)"),
+                (true, name) => {
+                    format!(
+                        "SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree({name}::regclass)"
+                    )
+                }
+            },
             source: "computed from size and rows",
         });
     }

@@ -1,6 +1,6 @@
 //! Describes the values of a column: their schemes, their spelling, and the order in which they came.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ordid_core::{
     clock::Timestamp,
@@ -236,6 +236,19 @@ impl Profile {
             || self.is_known()
             || self.is_uuid_text()
             || self.mixed_case_length().is_some()
+    }
+
+    /// Whether nearly all values are of a layout with a time, and of a few nodes only.
+    pub(crate) fn has_few_nodes(&self) -> bool {
+        /// The nodes of random numbers are many.
+        const FEW_NODES: usize = 64;
+
+        let Some(main) = self.main().filter(|main| main.times.is_some()) else {
+            return false;
+        };
+        let parts = self.parts.iter().filter(|part| part.scheme == main.scheme);
+        let nodes: Option<BTreeSet<u64>> = parts.map(|part| part.node).collect();
+        nodes.is_some_and(|nodes| nodes.len() <= FEW_NODES && nodes.len() * 2 <= self.values)
     }
 
     fn assign(

@@ -5,6 +5,7 @@ mod order;
 mod references;
 mod server;
 mod space;
+mod tables;
 mod texts;
 mod values;
 
@@ -15,7 +16,7 @@ use super::{
         Evidence, Finding, MIXED_SPELLINGS, MIXED_STORAGE, NUMERIC_AFFINITY, PADDED_KEY, Rule,
         Severity, TEXT_KEY_COLLATION, TRUNCATED_TEXT, TWO_SPELLINGS,
     },
-    model::{Column, Examined, Storage, Table},
+    model::{Column, Examined, Kind, Storage, Table, Value},
     profile::Profile,
     sql::Sql,
 };
@@ -45,6 +46,31 @@ impl Key<'_> {
     /// Whether the column is a key of its own table, and not only a reference to another.
     pub(crate) fn is_own(&self) -> bool {
         self.is_primary || self.is_unique
+    }
+
+    /// Whether a program or the database makes its values. A unique column may hold addresses, names, or the numbers of
+    /// something else, such as microseconds, which look like a layout with another node in each row.
+    fn is_of_programs(&self) -> bool {
+        match self.column.kind {
+            Kind::Integer { .. } => {
+                self.column.counter.is_some()
+                    || (self.profile.has_few_nodes() && !self.is_spread_out())
+            }
+            _ => self.profile.is_of_keys(),
+        }
+    }
+
+    /// Whether the numbers come from all over a range that begins near zero, as random ones do. No layout has keys of its
+    /// first days and of these, but those whose epoch is the program's own.
+    fn is_spread_out(&self) -> bool {
+        let rows = self.table.sample.rows.iter();
+        let numbers = rows.filter_map(|row| match row.values[self.at] {
+            Value::Integer(number) => Some(number),
+            _ => None,
+        });
+        let (low, high) = (numbers.clone().min(), numbers.max());
+        low.zip(high)
+            .is_some_and(|(low, high)| low.saturating_mul(16) < high)
     }
 
     /// Whether the column orders the rows of its table.
@@ -130,8 +156,7 @@ impl<'a> Context<'a> {
                         .any(|reference| is_in(&reference.columns)),
                     profile: Profile::of(examined.engine, column, &table.sample.rows, at, now),
                 };
-                // A unique column may hold addresses or names.
-                if key.is_primary || key.is_reference || key.profile.is_of_keys() {
+                if key.is_primary || key.is_reference || key.is_of_programs() {
                     keys.push(key);
                 }
             }
@@ -163,6 +188,10 @@ impl<'a> Context<'a> {
         }
         for table in &self.examined.tables {
             findings.extend(references::findings(self, table));
+            findings.extend(tables::findings(self, table));
+        }
+        for finding in &mut findings {
+            tables::keep_partition_keys(self, finding);
         }
         findings.sort_by_key(|finding| finding.severity);
         findings

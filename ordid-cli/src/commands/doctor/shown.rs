@@ -197,6 +197,7 @@ fn key_row(key: &Key<'_>) -> KeyRow {
         (key.is_primary, "primary"),
         (key.is_unique && !key.is_primary, "unique"),
         (key.is_reference, "foreign"),
+        (key.column.counter.is_some(), "numbered"),
     ];
     KeyRow {
         column: key.column.name.clone(),

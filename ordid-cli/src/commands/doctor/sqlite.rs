@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     model::{
-        Collation, Column, Compares, Counter, Definition, Index, Insertion, Kind, Leaves,
-        Reference, Storage, Table, TableName,
+        Collation, Column, Compares, Counter, Dangling, Definition, Durability, Index, Insertion,
+        Kind, Leaves, Reference, Storage, Table, TableName, Unseen,
     },
     postgres::Server,
-    session::{Session, number},
+    session::{Refusal, Session, number},
     sql::Sql,
 };
 use crate::{database::text, engine::Engine, failure::Failure};
@@ -98,10 +98,13 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
                 (true, _) | (false, Some(_)) => Storage::Clustered,
                 (false, None) => Storage::Rowid,
             },
+            durability: Durability::Transactions,
+            partitioned_by: None,
             created: super::created(&columns, true),
             columns,
             indexes,
             references: references(session, &quoted).await?,
+            dangling: Vec::new(),
             insertion,
             definition: Some(
                 definition(session, &quoted, text(&row, 2), sequence.is_some(), &taken).await?,
@@ -223,7 +226,7 @@ async fn references(session: &mut Session, table: &str) -> Result<Vec<Reference>
     );
     let mut references: Vec<Reference> = Vec::new();
     for row in session.catalog(&list).await? {
-        let name = format!("foreign key {}", text(&row, 0));
+        let name = reference_name(&text(&row, 0));
         if references
             .last()
             .is_none_or(|reference| reference.name != name)
@@ -336,6 +339,50 @@ pub(crate) async fn leaves(session: &mut Session, table: &mut Table) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Counts the rows that refer to rows which are not there, within the time limit: SQLite checks foreign keys only on
+/// connections that ask for it.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub(crate) async fn dangling(
+    session: &mut Session,
+    table: &mut Table,
+) -> Result<Option<Unseen>, Failure> {
+    if table.references.is_empty() {
+        return Ok(None);
+    }
+    let query = format!(
+        "SELECT fkid, count(*) FROM pragma_foreign_key_check({}) GROUP BY 1",
+        SQL.text(&table.name.name)
+    );
+    match session.rows(&query).await? {
+        Ok(rows) => {
+            for row in rows {
+                let name = reference_name(&text(&row, 0));
+                let mut references = table.references.iter();
+                if let Some(reference) = references.position(|reference| reference.name == name) {
+                    let rows = u64::try_from(number(&row, 1)).unwrap_or_default();
+                    table.dangling.push(Dangling { reference, rows });
+                }
+            }
+            Ok(None)
+        }
+        Err(why @ Refusal::TimedOut(_)) => Ok(Some(Unseen {
+            table: table.name.clone(),
+            what: "rows without the rows that they refer to",
+            why: why.to_string(),
+            query,
+        })),
+        // The parent is not there, or has no such key.
+        Err(Refusal::Refused(_)) => Ok(None),
+    }
+}
+
+fn reference_name(id: &str) -> String {
+    format!("foreign key {id}")
 }
 
 async fn tree(session: &mut Session, name: &str) -> Result<Option<(u64, Option<Leaves>)>, Failure> {

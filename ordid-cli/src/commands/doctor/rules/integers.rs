@@ -36,10 +36,13 @@ const BACK_MILLIS: i64 = 1_000;
 
 /// Returns what is to be said about integers, and other keys whose time ends.
 pub(super) fn findings(context: &Context<'_>, key: &Key<'_>) -> Vec<Finding> {
-    if !key.is_own() {
+    if !key.is_own() && key.column.counter.is_none() {
         return Vec::new();
     }
     let counter = moved(context, key).or_else(|| key_space(context, key));
+    if !key.is_own() {
+        return counter.into_iter().collect();
+    }
     [counter, epoch(context, key), shared_node(context, key)]
         .into_iter()
         .flatten()
@@ -55,6 +58,15 @@ fn numbers<'a>(key: &'a Key<'_>) -> impl Iterator<Item = i128> + Clone + 'a {
             Value::Integer(number) => Some(number),
             _ => None,
         })
+}
+
+/// Returns what a column's declaration says of NULL.
+fn not_null(key: &Key<'_>) -> &'static str {
+    if key.column.is_nullable {
+        ""
+    } else {
+        " NOT NULL"
+    }
 }
 
 /// Whether the keys are of a layout with a time, and not of a counter.
@@ -92,9 +104,15 @@ fn moved(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         query: format!("SELECT min({column}), max({column}) FROM {table}"),
         cost: format!("{}; a row without a key gets a number that looks like a key of some time", key.size()),
         fix: match context.sql.0 {
-            Engine::Postgres => format!("ALTER TABLE {table} ALTER COLUMN {column} DROP DEFAULT;"),
+            // A column is numbered as an identity or by a default.
+            Engine::Postgres => format!(
+                "ALTER TABLE {table} ALTER COLUMN {column} DROP IDENTITY IF EXISTS;\n\
+                 ALTER TABLE {table} ALTER COLUMN {column} DROP DEFAULT;\n\
+                 ALTER SEQUENCE IF EXISTS {} OWNED BY NONE;",
+                counter.name
+            ),
             Engine::Sqlite => format!("-- give each row a key: SQLite counts on from {highest}\nSELECT max({column}) FROM {table};"),
-            _ => format!("ALTER TABLE {table} MODIFY {column} {} NOT NULL;", key.column.declared),
+            _ => format!("ALTER TABLE {table} MODIFY {column} {}{};", key.column.declared, not_null(key)),
         },
         ..Found::default()
     }))
@@ -186,6 +204,12 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             query: format!("SELECT max({column}) FROM {table}"),
             cost: format!("{} numbers are left; {until}", grouped(highest - current)),
             fix: match (context.sql.0, key.column.kind) {
+                (_, Kind::Integer { bits: 64, .. }) if !key.is_primary => {
+                    format!(
+                        "-- let programs make snowflake for {}: its numbers do not end before 2080",
+                        plain(&column)
+                    )
+                }
                 (_, Kind::Integer { bits: 64, .. }) => {
                     format!(
                         "-- ordid plan \"$DATABASE_URL\" --table {} --to uuid_v7",
@@ -212,7 +236,10 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                     } else {
                         ""
                     };
-                    format!("ALTER TABLE {table} MODIFY {column} BIGINT{unsigned} NOT NULL{auto};")
+                    format!(
+                        "ALTER TABLE {table} MODIFY {column} BIGINT{unsigned}{}{auto};",
+                        not_null(key)
+                    )
                 }
                 _ => String::new(),
             },

@@ -2,10 +2,13 @@
 
 use super::{
     super::{
-        findings::{Evidence, FOREIGN_KEY_TYPE, Finding, Severity, UNINDEXED_FOREIGN_KEY},
-        model::{Column, Kind, Reference, Table},
+        findings::{
+            DANGLING_REFERENCE, Evidence, FOREIGN_KEY_TYPE, Finding, Severity,
+            UNINDEXED_FOREIGN_KEY,
+        },
+        model::{Column, Dangling, Kind, Reference, Table},
     },
-    Context, STRICT, plain, rows,
+    Context, STRICT, grouped, plain, rows,
 };
 use crate::engine::Engine;
 
@@ -17,10 +20,14 @@ pub(super) fn findings(context: &Context<'_>, table: &Table) -> Vec<Finding> {
             types(context, table, reference),
         ]
     });
-    found.flatten().collect()
+    let dangling = table
+        .dangling
+        .iter()
+        .filter_map(|dangling| dangles(context, table, dangling));
+    found.flatten().chain(dangling).collect()
 }
 
-fn count(table: &Table) -> u64 {
+fn count_of(table: &Table) -> u64 {
     table
         .rows
         .unwrap_or_else(|| u64::try_from(table.sample.rows.len()).unwrap_or(u64::MAX))
@@ -61,10 +68,12 @@ fn unindexed(context: &Context<'_>, table: &Table, reference: &Reference) -> Opt
         _ => "EXPLAIN QUERY PLAN",
     };
     let index = format!("{}_{}", table.name.name, wanted.join("_"));
-    let (concurrently, index) = match sql.0 {
-        Engine::Postgres => (" CONCURRENTLY", sql.name(&index)),
-        _ => ("", sql.name(&index)),
+    // PostgreSQL makes no index of a partitioned table CONCURRENTLY.
+    let concurrently = match (sql.0, &table.partitioned_by) {
+        (Engine::Postgres, None) => " CONCURRENTLY",
+        _ => "",
     };
+    let index = sql.name(&index);
     Some(Finding {
         rule: &UNINDEXED_FOREIGN_KEY,
         severity: UNINDEXED_FOREIGN_KEY.severity,
@@ -82,11 +91,74 @@ fn unindexed(context: &Context<'_>, table: &Table, reference: &Reference) -> Opt
         cost: format!(
             "each row of {} that is deleted, or gets another key, makes the database read {}",
             reference.parent,
-            rows(count(table))
+            rows(count_of(table))
         ),
         fix: format!(
             "CREATE INDEX{concurrently} {index} ON {name} ({});",
             sql.names(wanted)
+        ),
+        is_rebuild: false,
+    })
+}
+
+/// Rows of SQLite that refer to nothing: it checks foreign keys only on connections that say so.
+fn dangles(context: &Context<'_>, table: &Table, dangling: &Dangling) -> Option<Finding> {
+    let reference = table.references.get(dangling.reference)?;
+    let (sql, name) = (context.sql, context.sql.table(&table.name));
+    let parent = sql.table(&reference.parent);
+    let is_nullable = |column: &String| {
+        table
+            .column(column)
+            .is_some_and(|column| column.is_nullable)
+    };
+    let pairs = reference.columns.iter().zip(&reference.parent_columns);
+    let equal: Vec<String> = pairs
+        .map(|(column, key)| format!("parent.{} = {name}.{}", sql.name(key), sql.name(column)))
+        .collect();
+    let set: Vec<String> = reference
+        .columns
+        .iter()
+        .map(|column| format!("{name}.{} IS NOT NULL", sql.name(column)))
+        .collect();
+    let condition = format!(
+        "{} AND NOT EXISTS (SELECT 1 FROM {parent} AS parent WHERE {})",
+        set.join(" AND "),
+        equal.join(" AND ")
+    );
+    let remedy = match reference.columns.iter().find(|column| is_nullable(column)) {
+        Some(column) => format!(
+            "UPDATE {name} SET {} = NULL WHERE {condition};",
+            sql.name(column)
+        ),
+        None => format!("DELETE FROM {name} WHERE {condition};"),
+    };
+    let count = rows(dangling.rows);
+    let refer = if dangling.rows == 1 {
+        "refers"
+    } else {
+        "refer"
+    };
+    Some(Finding {
+        rule: &DANGLING_REFERENCE,
+        severity: DANGLING_REFERENCE.severity,
+        table: Some(table.name.clone()),
+        column: Some(reference.columns.join(", ")),
+        message: format!(
+            "{count} {refer} to rows of {} that are not there",
+            reference.parent
+        ),
+        evidence: Evidence {
+            query: format!("SELECT count(*) FROM {name} WHERE {condition}"),
+            answer: None,
+        },
+        cost: format!(
+            "joins leave {} of {} out, and a connection that checks foreign keys refuses to update or insert such rows",
+            grouped(dangling.rows),
+            rows(count_of(table))
+        ),
+        fix: format!(
+            "-- if the rows of {} cannot be restored:\n{remedy}\n-- and let each connection say: PRAGMA foreign_keys = ON",
+            plain(&reference.parent.to_string())
         ),
         is_rebuild: false,
     })
@@ -137,7 +209,11 @@ fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<
             query: evidence(context, table, parent, child, key),
             answer: None,
         },
-        cost: format!("{} refer to {}", rows(count(table)), rows(count(parent))),
+        cost: format!(
+            "{} refer to {}",
+            rows(count_of(table)),
+            rows(count_of(parent))
+        ),
         is_rebuild: is_sqlite,
         fix: match sql.0 {
             // The table is built again.

@@ -130,20 +130,7 @@ fn settings(context: &Context<'_>) -> Vec<Finding> {
                 fix,
             ));
         }
-        if !matches!(setting("innodb_flush_log_at_trx_commit"), "1" | "") {
-            let query = "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit".to_owned();
-            let message =
-                "innodb_flush_log_at_trx_commit is not 1: a COMMIT that was answered may be lost"
-                    .to_owned();
-            let fix = "SET GLOBAL innodb_flush_log_at_trx_commit = 1;".to_owned();
-            findings.push(of_server(
-                &NOT_DURABLE,
-                message,
-                query,
-                "about a second of rows when the machine fails",
-                fix,
-            ));
-        }
+        findings.extend(mysql_durability(&setting));
         return findings;
     }
     // READ UNCOMMITTED is READ COMMITTED here: nothing is wrong with it.
@@ -162,29 +149,16 @@ fn settings(context: &Context<'_>) -> Vec<Finding> {
             fix,
         ));
     }
-    if matches!(setting("synchronous_commit"), "off") || setting("fsync") == "off" {
-        let query =
-            "SELECT name, setting FROM pg_settings WHERE name IN ('synchronous_commit', 'fsync')"
-                .to_owned();
-        let message = format!(
-            "synchronous_commit is {} and fsync is {}: a COMMIT that was answered may be lost",
-            setting("synchronous_commit"),
-            setting("fsync")
-        );
-        let fix = "ALTER SYSTEM SET synchronous_commit = on; ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();";
-        findings.push(of_server(
-            &NOT_DURABLE,
-            message,
-            query,
-            "the last rows when the machine fails",
-            fix.to_owned(),
-        ));
-    }
+    findings.extend(postgres_durability(&setting));
     let limit = setting("max_prepared_transactions")
         .parse::<usize>()
         .unwrap_or(usize::MAX);
-    let used = context.examined.prepared.len();
-    if used > 0 && used * 10 >= limit * 9 {
+    let own = context.examined.prepared.len();
+    // The limit is for the transactions of all programs, in all databases of the server.
+    let used = setting("prepared_transactions")
+        .parse::<usize>()
+        .map_or(own, |all| all.max(own));
+    if own > 0 && used * 10 >= limit * 9 {
         let message = format!(
             "{used} of at most {limit} prepared transactions are taken: the next flush over several databases fails"
         );
@@ -197,6 +171,91 @@ fn settings(context: &Context<'_>) -> Vec<Finding> {
             "flushes over several databases write nothing",
             fix,
         ));
+    }
+    findings
+}
+
+/// Settings of MySQL and MariaDB with which a COMMIT that was answered may be lost, or pages may be damaged.
+fn mysql_durability<'a>(setting: &impl Fn(&str) -> &'a str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if !matches!(setting("innodb_flush_log_at_trx_commit"), "1" | "") {
+        findings.push(Finding {
+            severity: Severity::Note,
+            ..of_server(
+                &NOT_DURABLE,
+                "innodb_flush_log_at_trx_commit is not 1: a COMMIT that was answered may be lost"
+                    .to_owned(),
+                "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit".to_owned(),
+                "about a second of rows when the machine fails",
+                "SET GLOBAL innodb_flush_log_at_trx_commit = 1;".to_owned(),
+            )
+        });
+    }
+    let writes_log = matches!(setting("log_bin"), "1" | "ON");
+    let synced = setting("sync_binlog");
+    if writes_log && !matches!(synced, "1" | "") {
+        findings.push(Finding {
+            severity: Severity::Note,
+            ..of_server(
+                &NOT_DURABLE,
+                format!(
+                    "sync_binlog is {synced}: when the machine fails, the binary log may lack transactions that were \
+                     committed, and two-phase commits that were decided"
+                ),
+                "SELECT @@GLOBAL.log_bin, @@GLOBAL.sync_binlog".to_owned(),
+                "replicas lack these rows, and a decided transaction may be rolled back",
+                "SET GLOBAL sync_binlog = 1;".to_owned(),
+            )
+        });
+    }
+    if matches!(setting("innodb_doublewrite"), "0" | "OFF") {
+        findings.push(of_server(
+            &NOT_DURABLE,
+            "innodb_doublewrite is off: a page that is half written when the machine fails is damaged for good".to_owned(),
+            "SELECT @@GLOBAL.innodb_doublewrite".to_owned(),
+            "any table, unless the file system writes whole pages",
+            "-- set innodb_doublewrite = ON in the server's file of options, and restart it".to_owned(),
+        ));
+    }
+    findings
+}
+
+/// Settings of PostgreSQL with which a COMMIT that was answered may be lost, or the whole database may be damaged.
+fn postgres_durability<'a>(setting: &impl Fn(&str) -> &'a str) -> Vec<Finding> {
+    let query = |names: &str| {
+        format!("SELECT name, setting, reset_val FROM pg_settings WHERE name IN ({names})")
+    };
+    let mut findings = Vec::new();
+    if setting("fsync") == "off" {
+        findings.push(of_server(
+            &NOT_DURABLE,
+            "fsync is off: a COMMIT that was answered may be lost, and the database may be damaged"
+                .to_owned(),
+            query("'fsync'"),
+            "the whole database when the machine fails",
+            "ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();".to_owned(),
+        ));
+    }
+    if setting("full_page_writes") == "off" {
+        findings.push(of_server(
+            &NOT_DURABLE,
+            "full_page_writes is off: a page that is half written when the machine fails is damaged for good".to_owned(),
+            query("'full_page_writes'"),
+            "any table or index, unless the file system writes whole pages",
+            "ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf();".to_owned(),
+        ));
+    }
+    if setting("synchronous_commit") == "off" {
+        findings.push(Finding {
+            severity: Severity::Note,
+            ..of_server(
+                &NOT_DURABLE,
+                "synchronous_commit is off: a COMMIT that was answered may be lost".to_owned(),
+                query("'synchronous_commit'"),
+                "the last rows when the server fails: up to three times wal_writer_delay, 0.6 s by default",
+                "ALTER SYSTEM SET synchronous_commit = on; SELECT pg_reload_conf();".to_owned(),
+            )
+        });
     }
     findings
 }
@@ -313,6 +372,48 @@ mod tests {
     }
 
     #[test]
+    fn settings_with_which_a_commit_may_be_lost_are_found() {
+        let of = |engine, name, value| found(engine, &[(name, value)], &[]);
+        let (warning, note) = ("warning not-durable", "note not-durable");
+        for (engine, name, value, expected) in [
+            (Engine::Postgres, "fsync", "off", warning),
+            (Engine::Postgres, "full_page_writes", "off", warning),
+            (Engine::Postgres, "synchronous_commit", "off", note),
+            (Engine::Mysql, "innodb_flush_log_at_trx_commit", "2", note),
+            (Engine::Mariadb, "innodb_flush_log_at_trx_commit", "0", note),
+            (Engine::Mariadb, "innodb_doublewrite", "0", warning),
+            (Engine::Mysql, "innodb_doublewrite", "OFF", warning),
+        ] {
+            assert!(
+                of(engine, name, value).contains(&expected.to_owned()),
+                "{name}"
+            );
+        }
+        // Without a binary log there is nothing to be written to it.
+        let logs = |value| {
+            found(
+                Engine::Mariadb,
+                &[("log_bin", value), ("sync_binlog", "0")],
+                &[],
+            )
+        };
+        assert!(logs("1").contains(&note.to_owned()));
+        assert!(!logs("0").contains(&note.to_owned()));
+    }
+
+    #[test]
+    fn prepared_transactions_of_others_count_for_the_limit() {
+        let settings = [
+            ("max_prepared_transactions", "10"),
+            ("prepared_transactions", "9"),
+        ];
+        let young = ("ordid:test:0:0:1", 5);
+        let of = |prepared: &[(&str, i64)]| found(Engine::Postgres, &settings, prepared);
+        assert!(of(&[young]).contains(&"warning prepared-limit".to_owned()));
+        assert!(!of(&[]).contains(&"warning prepared-limit".to_owned()));
+    }
+
+    #[test]
     fn settings_of_the_servers_defaults_are_not_found() {
         let settings: BTreeMap<&str, &str> = [
             ("autocommit", "1"),
@@ -323,6 +424,10 @@ mod tests {
             ("default_transaction_read_only", "off"),
             ("synchronous_commit", "on"),
             ("fsync", "on"),
+            ("full_page_writes", "on"),
+            ("log_bin", "1"),
+            ("sync_binlog", "1"),
+            ("innodb_doublewrite", "ON"),
             ("max_prepared_transactions", "0"),
         ]
         .into();
