@@ -1,6 +1,6 @@
 //! What derived code calls. Not for others: exempt from semantic versioning.
 
-use core::{fmt, marker::PhantomData};
+use core::fmt;
 
 pub use alloc::{borrow::Cow, string::String};
 pub use core::{
@@ -45,7 +45,7 @@ pub use uuid::Uuid;
 
 use crate::key::{
     BinaryForm, SchemeText,
-    text::{PREFIX_MAX, is_shaped},
+    text::{Room, pad},
 };
 
 /// What [`key_type_interop!`] calls: other crates' traits, and the bodies of their functions.
@@ -240,45 +240,40 @@ pub fn hash<K: KeyType, H: Hasher>(key: K, state: &mut H) {
 /// Only what the formatter returns.
 #[inline]
 pub fn fmt_display<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let prefix = match K::PREFIX {
-        Some(_) if !is_shaped(f) => {
-            f.write_str(Lead::<K>::TEXT)?;
-            // The rest is what stands alone for an empty prefix.
-            Some("")
-        }
-        prefix => prefix,
-    };
-    K::Scheme::write_text(key.to_outside(), prefix, f)
+    let raw = key.to_outside();
+    // In one piece: a string that takes it needs one allocation then.
+    match K::Scheme::text_in(raw, checked_prefix::<K>(), &mut Room::new()) {
+        Some(text) => pad(text, f),
+        None => K::Scheme::write_text(raw, K::PREFIX, f),
+    }
 }
 
-/// What the texts of a key type begin with: one piece to write instead of two.
-struct Lead<K>(PhantomData<K>);
+/// Body of a key type's own `to_string`: the standard library's lets a string grow as a formatter asks for it, which
+/// takes as long as the allocation.
+#[inline]
+pub fn to_string<K: KeyType>(key: K) -> String {
+    let raw = key.to_outside();
+    match K::Scheme::text_in(raw, checked_prefix::<K>(), &mut Room::new()) {
+        Some(text) => String::from(text),
+        None => alloc::format!(
+            "{}",
+            SchemeText::<K::Scheme> {
+                raw,
+                prefix: K::PREFIX,
+            }
+        ),
+    }
+}
 
-impl<K: KeyType> Lead<K> {
-    const BYTES: [u8; PREFIX_MAX + 1] = {
-        let mut bytes = [b'_'; PREFIX_MAX + 1];
-        let (lead, _) = bytes.split_at_mut(Self::prefix().len());
-        lead.copy_from_slice(Self::prefix().as_bytes());
-        bytes
-    };
-
-    /// The prefix and its `_`; nothing where there is no prefix.
-    const TEXT: &'static str = {
-        check_prefix(Self::prefix());
-        let length = Self::prefix().len();
-        let (text, _) = Self::BYTES.split_at(if length == 0 { 0 } else { length + 1 });
-        match core::str::from_utf8(text) {
-            Ok(text) => text,
-            Err(_) => panic!("a prefix is made of the letters a-z and `_`"),
-        }
-    };
-
-    const fn prefix() -> &'static str {
-        match K::PREFIX {
-            Some(prefix) => prefix,
-            None => "",
+/// Returns the prefix, of which is known when it is compiled that it is one.
+#[inline]
+const fn checked_prefix<K: KeyType>() -> Option<&'static str> {
+    const {
+        if let Some(prefix) = K::PREFIX {
+            check_prefix(prefix);
         }
     }
+    K::PREFIX
 }
 
 /// Body of a key type's `Debug`: `OrderId(ord_01h455vb4pex5vsknk084sn02q)`, or the masked text and `masked`.
@@ -474,6 +469,23 @@ mod tests {
         ] {
             assert!(parse::<Named>(text).unwrap_err().is_parse(), "{text}");
         }
+    }
+
+    /// The text of the type and of the trait, each in one allocation of its length.
+    fn assert_one_text<K: KeyType + Display>(key: K, expected: &str) {
+        let own = super::to_string(key);
+        let of_trait = key.to_string();
+        assert_eq!([&*own, &*of_trait], [expected; 2]);
+        assert_eq!([own.capacity(), of_trait.capacity()], [expected.len(); 2]);
+    }
+
+    #[test]
+    fn a_text_is_one_allocation_of_its_length() {
+        assert_one_text(Plain(RAW), "0188bac7-4afa-78aa-bc3b-bd1eef28d881");
+        assert_one_text(Bare(RAW), "01h2xcejqtf2nbrexx3vqjhp41");
+        assert_one_text(Named(RAW), "line_item_01h2xcejqtf2nbrexx3vqjhp41");
+        let longest = format!("{}_01h2xcejqtf2nbrexx3vqjhp41", Longest::PREFIX.unwrap());
+        assert_one_text(Longest(RAW), &longest);
     }
 
     #[test]

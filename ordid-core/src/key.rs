@@ -127,6 +127,13 @@ pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     /// Only what the formatter returns.
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
+    /// Makes the text of [`write_text`](Self::write_text) on the stack, for raw keys whose longest text fits there.
+    #[doc(hidden)]
+    #[inline]
+    fn text_in<'r>(self, _prefix: Option<&str>, _room: &'r mut text::Room) -> Option<&'r str> {
+        None
+    }
+
     /// Reads what [`write_text`](Self::write_text) wrote, and nothing else.
     ///
     /// # Errors
@@ -172,6 +179,14 @@ impl RawKey for Uuid {
                 f,
             ),
             Some(_) => text::write_prefixed(prefix, &text::suffix(self), f),
+        }
+    }
+
+    #[inline(always)]
+    fn text_in<'r>(self, prefix: Option<&str>, room: &'r mut text::Room) -> Option<&'r str> {
+        match prefix {
+            None => Some(self.hyphenated().encode_lower(room.bytes())),
+            Some(_) => room.join(prefix, &text::suffix(self)),
         }
     }
 
@@ -282,6 +297,17 @@ pub trait Scheme: Sized + 'static {
     #[inline(always)]
     fn write_text(raw: Self::Raw, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         raw.write_text(prefix, f)
+    }
+
+    /// As [`RawKey::text_in`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn text_in<'r>(
+        raw: Self::Raw,
+        prefix: Option<&str>,
+        room: &'r mut text::Room,
+    ) -> Option<&'r str> {
+        raw.text_in(prefix, room)
     }
 
     /// Reads what [`write_text`](Self::write_text) wrote, and nothing else.

@@ -190,7 +190,7 @@ macro_rules! slot_bits_of {
 
 /// The text of a scheme whose keys have one of their own, unless a prefix makes them a TypeID.
 macro_rules! own_text_without_prefix {
-    (write: $write:expr, parse: $parse:expr, read: $read:expr) => {
+    (text: $text:expr, parse: $parse:expr, read: $read:expr) => {
         #[inline]
         fn write_text(
             raw: uuid::Uuid,
@@ -198,8 +198,20 @@ macro_rules! own_text_without_prefix {
             f: &mut core::fmt::Formatter<'_>,
         ) -> core::fmt::Result {
             match prefix {
-                None => $write(raw, f),
+                None => $crate::key::text::write_prefixed(None, &$text(raw), f),
                 Some(_) => $crate::key::RawKey::write_text(raw, prefix, f),
+            }
+        }
+
+        #[inline]
+        fn text_in<'r>(
+            raw: uuid::Uuid,
+            prefix: Option<&str>,
+            room: &'r mut $crate::key::text::Room,
+        ) -> Option<&'r str> {
+            match prefix {
+                None => room.join(None, &$text(raw)),
+                Some(_) => $crate::key::RawKey::text_in(raw, prefix, room),
             }
         }
 
@@ -304,6 +316,15 @@ macro_rules! settled {
                 f: &mut core::fmt::Formatter<'_>,
             ) -> core::fmt::Result {
                 S::write_text(raw, prefix, f)
+            }
+
+            #[inline]
+            fn text_in<'r>(
+                raw: S::Raw,
+                prefix: Option<&str>,
+                room: &'r mut crate::key::text::Room,
+            ) -> Option<&'r str> {
+                S::text_in(raw, prefix, room)
             }
 
             fn parse_text(

@@ -11,9 +11,12 @@ use serde_core::{
 };
 
 use crate::{
-    __private::check_json_number,
+    __private::{check_json_number, to_string},
     Error, KeyType, RawKey, Scheme,
-    key::{BinaryForm, text},
+    key::{
+        BinaryForm,
+        text::{self, Room},
+    },
 };
 
 /// Body of a key type's `serialize`.
@@ -24,7 +27,12 @@ use crate::{
 pub fn serialize<K: KeyType, S: Serializer>(key: K, serializer: S) -> Result<S::Ok, S::Error> {
     const { check_json_number::<K>() };
     if serializer.is_human_readable() && !K::IS_JSON_NUMBER {
-        return serializer.collect_str(&key);
+        // On the stack, and whole: by `collect_str` each piece would be looked at by itself.
+        let mut room = Room::new();
+        return match K::Scheme::text_in(key.to_outside(), K::PREFIX, &mut room) {
+            Some(text) => serializer.serialize_str(text),
+            None => serializer.serialize_str(&to_string(key)),
+        };
     }
     let bytes = key.to_outside().to_bytes();
     let integer = || <[u8; 8]>::try_from(bytes.as_ref());
@@ -63,6 +71,9 @@ impl<K: KeyType> Visitor<'_> for Text<K> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<K, E> {
+        if let Some(raw) = K::Scheme::read_text(K::PREFIX, text) {
+            return K::from_outside(raw).map_err(E::custom);
+        }
         match K::Scheme::parse_text(K::PREFIX, text) {
             Ok(raw) => K::from_outside(raw).map_err(E::custom),
             Err(error) => Err(not_a::<K, E>(&error)),

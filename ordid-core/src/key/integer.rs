@@ -88,16 +88,10 @@ macro_rules! integer {
             #[inline]
             fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 // What would pad, cut or sign a number meets the text as a whole.
-                if is_shaped(f) || f.sign_plus() {
+                if is_shaped(f) || f.sign_plus() || prefix.is_some_and(|it| !it.is_empty()) {
                     let mut digits = Digits::new();
                     digits.push(self)?;
                     return write_prefixed(prefix, digits.as_bytes(), f);
-                }
-                if let Some(prefix) = prefix
-                    && !prefix.is_empty()
-                {
-                    f.write_str(prefix)?;
-                    f.write_str("_")?;
                 }
                 fmt::Display::fmt(&self, f)
             }

@@ -32,6 +32,16 @@ impl Key192 {
         text::write_prefixed(prefix, &text::ordered::<A, 24, ORDERED_32>(&self.0), f)
     }
 
+    /// Makes the text on the stack.
+    #[inline]
+    pub(crate) fn text_with<'r, A: text::Alphabet>(
+        self,
+        prefix: Option<&str>,
+        room: &'r mut text::Room,
+    ) -> Option<&'r str> {
+        room.join(prefix, &text::ordered::<A, 24, ORDERED_32>(&self.0))
+    }
+
     /// Reads what [`write_text_in`](Self::write_text_in) wrote.
     #[inline]
     pub(crate) fn read_text_in<A: text::Alphabet>(
@@ -60,6 +70,11 @@ impl RawKey for Key192 {
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_text_in::<Tilde>(prefix, f)
+    }
+
+    #[inline]
+    fn text_in<'r>(self, prefix: Option<&str>, room: &'r mut text::Room) -> Option<&'r str> {
+        self.text_with::<Tilde>(prefix, room)
     }
 
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {

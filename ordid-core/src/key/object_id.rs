@@ -7,7 +7,7 @@ use data_encoding::{Encoding, HEXLOWER};
 
 use super::{
     RawKey, TextForm,
-    text::{after_prefix, excerpt, strip_prefix, write_prefixed},
+    text::{Room, after_prefix, excerpt, strip_prefix, write_prefixed},
 };
 use crate::error::Error;
 
@@ -41,6 +41,14 @@ impl ObjectId {
     pub const fn to_bytes(self) -> [u8; 12] {
         self.0
     }
+
+    /// Returns the digits of the text.
+    #[inline]
+    fn digits(self) -> [u8; DIGITS] {
+        let mut digits = [0; DIGITS];
+        HEX.encode_mut(&self.0, &mut digits);
+        digits
+    }
 }
 
 impl RawKey for ObjectId {
@@ -50,9 +58,12 @@ impl RawKey for ObjectId {
 
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = [0; DIGITS];
-        HEX.encode_mut(&self.0, &mut room);
-        write_prefixed(prefix, &room, f)
+        write_prefixed(prefix, &self.digits(), f)
+    }
+
+    #[inline]
+    fn text_in<'r>(self, prefix: Option<&str>, room: &'r mut Room) -> Option<&'r str> {
+        room.join(prefix, &self.digits())
     }
 
     /// Lower case only: another case would be a second text for the same key.

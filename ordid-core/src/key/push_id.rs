@@ -88,6 +88,11 @@ impl RawKey for PushId {
         text::write_prefixed(prefix, &text::ordered::<Push, 15, PUSH_ID>(&self.0), f)
     }
 
+    #[inline]
+    fn text_in<'r>(self, prefix: Option<&str>, room: &'r mut text::Room) -> Option<&'r str> {
+        room.join(prefix, &text::ordered::<Push, 15, PUSH_ID>(&self.0))
+    }
+
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         let text = text::strip_prefix(prefix, PUSH_ID, text)?;
         text::parse_ordered::<Push, 15, PUSH_ID>(text).map(Self)

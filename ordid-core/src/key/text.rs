@@ -26,16 +26,18 @@ use uuid::Uuid;
 use super::TextForm;
 use crate::error::Error;
 
+mod base32;
 mod digits;
 mod hyphenated;
+mod room;
 
+use base32::Base32;
 use digits::Digits;
 pub(crate) use hyphenated::{encode_hyphenated, parse_hyphenated, read_hyphenated};
+pub use room::Room;
 
 /// Length of a TypeID's suffix, and of a ULID.
-const SUFFIX: usize = 26;
-/// Digits of the first group that are not a suffix's: its 26 digits are the last of 32.
-const ZEROS: usize = 6;
+const SUFFIX: usize = base32::LENGTH;
 /// Length of the longest prefix.
 pub(crate) const PREFIX_MAX: usize = 63;
 /// Length of the longest TypeID: a prefix of 63, the underscore, the suffix.
@@ -48,9 +50,9 @@ pub(crate) const ORDERED_32: usize = 32;
 pub(crate) const PUSH_ID: usize = 20;
 
 // These are statics, since constants would be copied with each use.
-static BASE32: Digits<5> = Digits::new(b"0123456789abcdefghjkmnpqrstvwxyz");
+static BASE32: Base32 = Base32::new(b"0123456789abcdefghjkmnpqrstvwxyz");
 
-static BASE32_UPPER: Digits<5> = Digits::new(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ");
+static BASE32_UPPER: Base32 = Base32::new(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 
 /// An alphabet of 64 characters in the order of ASCII, so that text sorts as the bytes it stands
 /// for.
@@ -200,47 +202,28 @@ pub(crate) fn suffix(raw: Uuid) -> [u8; SUFFIX] {
     encode_base32(&BASE32, raw)
 }
 
-/// Writes 128 bits as 26 digits: 130 bits with two zero bits in front.
 #[inline]
-fn encode_base32(digits: &Digits<5>, raw: Uuid) -> [u8; SUFFIX] {
+fn encode_base32(digits: &Base32, raw: Uuid) -> [u8; SUFFIX] {
     let (high, low) = raw.as_u64_pair();
-    let groups = [high >> 56, high >> 16, high << 24 | low >> 40, low].map(|it| digits.write(it));
-    let mut text = [0; SUFFIX];
-    text.copy_from_slice(&groups.as_flattened()[ZEROS..]);
-    text
+    digits.encode(high, low)
 }
 
 /// Reads 26 digits of 128 bits.
 #[inline]
-fn decode_base32(digits: &Digits<5>, text: &[u8]) -> Option<Uuid> {
-    let text: &[u8; SUFFIX] = text.try_into().ok()?;
-    let (number, above) = read_base32(digits, text)?;
-    (above == 0).then(|| Uuid::from_u128(number))
-}
-
-/// Reads 26 digits: 128 bits, and the two above them.
-#[inline]
-fn read_base32(digits: &Digits<5>, text: &[u8; SUFFIX]) -> Option<(u128, u64)> {
-    let mut groups = [[b'0'; 8]; 4];
-    groups.as_flattened_mut()[ZEROS..].copy_from_slice(text);
-    let mut wrong = 0;
-    let [first, second, third, fourth] = groups.map(|group| digits.read(group, &mut wrong));
-    if Digits::<5>::is_wrong(wrong) {
-        return None;
-    }
-    let number = u128::from(first) << 120 | u128::from(second) << 80 | u128::from(third) << 40;
-    Some((number | u128::from(fourth), first >> 8))
+fn decode_base32(digits: &Base32, text: &[u8]) -> Option<Uuid> {
+    digits.decode(text.try_into().ok()?).map(Uuid::from_u128)
 }
 
 /// Says why [`decode_base32`] read nothing.
 #[cold]
-fn why_not_base32(digits: &Digits<5>, text: &[u8]) -> String {
+fn why_not_base32(digits: &Base32, text: &[u8]) -> String {
     let Ok(text) = text.try_into() else {
         return format!("{} characters", text.len());
     };
-    match read_base32(digits, text) {
-        Some(_) => "more than 128 bits: the first character is at most 7".into(),
-        None => "a character outside the alphabet".into(),
+    if digits.has_digits_only(text) {
+        "more than 128 bits: the first character is at most 7".into()
+    } else {
+        "a character outside the alphabet".into()
     }
 }
 
@@ -404,9 +387,6 @@ pub(crate) fn as_text(digits: &[u8]) -> &str {
     str::from_utf8(digits).expect("a prefix is text, and digits are ASCII")
 }
 
-/// Room for a prefix, `_` and a text.
-const PREFIXED_MAX: usize = PREFIX_MAX + 1 + ORDERED_32;
-
 /// Writes prefix, `_` and text, at once: a string that takes them then needs one allocation.
 #[inline]
 pub(crate) fn write_prefixed(
@@ -414,19 +394,10 @@ pub(crate) fn write_prefixed(
     text: &[u8],
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    let prefix = match prefix {
-        None | Some("") => return pad(as_text(text), f),
-        Some(prefix) => prefix,
-    };
-    let length = prefix.len() + 1 + text.len();
-    let mut room = [0; PREFIXED_MAX];
-    let Some(whole) = room.get_mut(..length) else {
-        return f.pad(&format!("{prefix}_{}", as_text(text)));
-    };
-    whole[..prefix.len()].copy_from_slice(prefix.as_bytes());
-    whole[prefix.len()] = b'_';
-    whole[prefix.len() + 1..].copy_from_slice(text);
-    pad(as_text(whole), f)
+    match (Room::new().join(prefix, text), prefix) {
+        (Some(whole), _) => pad(whole, f),
+        (None, prefix) => f.pad(&format!("{}_{}", prefix.unwrap_or_default(), as_text(text))),
+    }
 }
 
 /// As `f.pad(text)`, without the call where no width and no precision ask for it.

@@ -87,12 +87,6 @@ pub type OrderedText32 = Text32<Tilde>;
 /// The scheme `ordered_text_32_push`.
 pub type OrderedText32Push = Text32<Push>;
 
-/// Writes 22 characters.
-#[inline]
-fn write_22<A: Alphabet>(raw: Uuid, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    text::pad(text::as_text(&text::encode_ordered22::<A>(raw)), f)
-}
-
 impl<A: Alphabet> Scheme for Text22<A> {
     any_value!(A::SCHEMES[0], Uuid: "48 bits of milliseconds and 80 random bits", Orders::BYTES);
 
@@ -104,7 +98,7 @@ impl<A: Alphabet> Scheme for Text22<A> {
     }
 
     own_text_without_prefix! {
-        write: write_22::<A>, parse: text::parse_ordered22::<A>, read: text::read_ordered22::<A>
+        text: text::encode_ordered22::<A>, parse: text::parse_ordered22::<A>, read: text::read_ordered22::<A>
     }
 }
 
@@ -120,7 +114,7 @@ impl<A: Alphabet> Scheme for Text22Time64<A> {
     }
 
     own_text_without_prefix! {
-        write: write_22::<A>, parse: text::parse_ordered22::<A>, read: text::read_ordered22::<A>
+        text: text::encode_ordered22::<A>, parse: text::parse_ordered22::<A>, read: text::read_ordered22::<A>
     }
 }
 
@@ -138,6 +132,11 @@ impl<A: Alphabet> Scheme for Text32<A> {
     #[inline]
     fn write_text(raw: Key192, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         raw.write_text_in::<A>(prefix, f)
+    }
+
+    #[inline]
+    fn text_in<'r>(raw: Key192, prefix: Option<&str>, room: &'r mut text::Room) -> Option<&'r str> {
+        raw.text_with::<A>(prefix, room)
     }
 
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Key192, Error> {

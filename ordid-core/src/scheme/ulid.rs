@@ -142,7 +142,7 @@ impl Scheme for Ulid {
     }
 
     own_text_without_prefix! {
-        write: |raw, f| text::pad(text::as_text(&text::ulid(raw)), f),
+        text: text::ulid,
         parse: text::parse_ulid,
         read: text::read_ulid
     }

@@ -99,6 +99,16 @@ const _: () = {
         }
     }
     #[automatically_derived]
+    #[allow(dead_code, unreachable_pub, clippy::inherent_to_string_shadow_display)]
+    impl OrderId {
+        /// Returns the text of the key, with one allocation of its length.
+        #[inline]
+        #[must_use]
+        pub fn to_string(&self) -> ::ordid::__private::String {
+            ::ordid::__private::to_string(*self)
+        }
+    }
+    #[automatically_derived]
     impl ::ordid::__private::FromStr for OrderId {
         type Err = ::ordid::__private::Error;
         #[inline]

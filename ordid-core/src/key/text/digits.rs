@@ -1,4 +1,4 @@
-//! Digits of five or six bits: base32 and base64 with alphabets that sort as their values do.
+//! Digits of six bits: base64 with alphabets that sort as their values do. (Those of five bits are in `base32.rs`.)
 //!
 //! They are written here, and not by `data-encoding`, for two reasons. Its tables are constants only through a
 //! procedural macro, which made each build wait for a second `syn`. And a key has one length, so eight digits at a time

@@ -1,0 +1,87 @@
+//! The whole text of a key on the stack: what writes it elsewhere then writes once, and allocates once.
+
+use super::{ORDERED_32, PREFIX_MAX};
+
+/// Length of the longest text: a prefix, `_`, and the longest text without one. A multiple of [`WORDS`].
+const LONGEST: usize = PREFIX_MAX + 1 + ORDERED_32;
+/// What the check for UTF-8 looks at in one step.
+const WORDS: usize = 16;
+
+/// Room for the longest text of a key.
+///
+/// It is aligned, and checked in whole steps: the check for UTF-8 is then a few instructions, and goes byte by byte
+/// otherwise.
+#[derive(Debug)]
+#[repr(align(16))]
+pub struct Room([u8; LONGEST]);
+
+impl Room {
+    /// Makes room.
+    #[inline]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self([0; LONGEST])
+    }
+
+    /// Writes prefix, `_` and text, or the text alone if there is no prefix. `None` if it is too long.
+    // What is known of prefix and text when it is compiled is known here, too.
+    #[inline(always)]
+    pub(crate) fn join(&mut self, prefix: Option<&str>, text: &[u8]) -> Option<&str> {
+        let start = match prefix {
+            None | Some("") => 0,
+            Some(prefix) => {
+                let (lead, rest) = self.0.split_at_mut_checked(prefix.len())?;
+                lead.copy_from_slice(prefix.as_bytes());
+                *rest.first_mut()? = b'_';
+                prefix.len() + 1
+            }
+        };
+        let end = start + text.len();
+        self.0.get_mut(start..end)?.copy_from_slice(text);
+        // What is behind the text are zeros, which are ASCII.
+        let checked = self.0.get(..end.next_multiple_of(WORDS))?;
+        str::from_utf8(checked).ok()?.get(..end)
+    }
+
+    /// Returns all of it, for those who write text themselves.
+    #[inline]
+    pub(crate) const fn bytes(&mut self) -> &mut [u8; LONGEST] {
+        &mut self.0
+    }
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    #[test]
+    fn a_text_of_any_length_is_the_prefix_the_underscore_and_the_rest() {
+        let letters = [b'x'; LONGEST];
+        for length in 0..=LONGEST {
+            let text = &letters[..length];
+            let shown = str::from_utf8(text).unwrap();
+            assert_eq!(Room::new().join(None, text), Some(shown));
+            assert_eq!(Room::new().join(Some(""), text), Some(shown));
+            for prefix in [
+                "a",
+                "order",
+                "ü",
+                &"p".repeat(PREFIX_MAX),
+                &"p".repeat(LONGEST),
+            ] {
+                let whole = format!("{prefix}_{shown}");
+                let expected = (whole.len() <= LONGEST).then_some(&*whole);
+                assert_eq!(Room::new().join(Some(prefix), text), expected);
+            }
+        }
+    }
+}
