@@ -28,7 +28,13 @@ fn of(error: Error, is_commit: bool) -> DriverError<Error> {
         is_commit,
         ..Report::default()
     };
-    EngineProfile::MYSQL.classify(&report).of(error)
+    let classified = EngineProfile::MYSQL.classify(&report);
+    // The error's own text has a quote behind it, which would be one of the names.
+    let text = found.to_string();
+    DriverError {
+        text: Some(text),
+        ..classified.of(error)
+    }
 }
 
 /// Returns whether an error of mysql_async itself is about settings or a value. Any other one is about the connection, or
