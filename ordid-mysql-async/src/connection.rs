@@ -6,11 +6,9 @@
 //! So a connection on which a flush was dropped, or on which its transaction is still open, is [closed](close): the server
 //! rolls back, and a pool makes another one.
 
-use std::{
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering},
 };
 
 use futures_util::FutureExt as _;

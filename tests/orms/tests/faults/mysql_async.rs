@@ -49,11 +49,7 @@ impl Flusher for Work {
         outcome.map_err(|error| Failed::from(&error))
     }
 
-    async fn flush_to(
-        &mut self,
-        options: &Options<MySql>,
-        _: Duration,
-    ) -> Result<Flushed, Failed> {
+    async fn flush_to(&mut self, options: &Options<MySql>, _: Duration) -> Result<Flushed, Failed> {
         let outcome = flush(&mut self.0, &MySql::client_url(options)).await;
         outcome.map_err(|error| Failed::from(&error))
     }
