@@ -82,6 +82,10 @@ async fn execute(conn: &mut Conn, statements: &[&str]) -> Outcome {
     Ok(())
 }
 
+/// How many transactions other sessions have open in this database.
+const OPEN: &str = "COUNT(*) FROM information_schema.innodb_trx JOIN information_schema.processlist \
+    ON trx_mysql_thread_id = id WHERE db = DATABASE() AND id <> CONNECTION_ID()";
+
 /// Returns the number that an expression is.
 async fn number(conn: &mut Conn, sql: &str) -> Outcome<i64> {
     let number = conn.query_first(format!("SELECT {sql}")).await?;

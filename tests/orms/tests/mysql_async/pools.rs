@@ -35,7 +35,8 @@ fn cities(count: usize) -> UnitOfWork {
 const CREATE: &str = "CREATE TABLE cities (id BINARY(16) NOT NULL PRIMARY KEY)";
 
 fn pool(url: &str, most: usize) -> Outcome<Pool> {
-    let most = PoolConstraints::new(1, most).ok_or("one is not too many")?;
+    // A pool closes the connections above the least number as they come back.
+    let most = PoolConstraints::new(most, most).ok_or("one is not too many")?;
     let options = PoolOpts::default().with_constraints(most);
     Ok(Pool::new(mysql::options(url)?.pool_opts(options)))
 }
