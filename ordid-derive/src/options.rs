@@ -64,6 +64,7 @@ pub(crate) const KEY_TYPE: Place = Place {
         adapter!("diesel" = "ordid_diesel"),
         opt("json", "json = number"),
         opt("mask", "mask = MASK"),
+        adapter!("mysql_async" = "ordid_mysql_async"),
         adapter!("oracle" = "ordid_oracle"),
         opt("prefix", "prefix = \"ord\""),
         adapter!("rusqlite" = "ordid_rusqlite"),

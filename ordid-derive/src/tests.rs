@@ -127,6 +127,7 @@ fn an_adapter_s_word_stands_for_its_path() {
     };
     for (word, path) in [
         ("diesel", "::ordid_diesel"),
+        ("mysql_async", "::ordid_mysql_async"),
         ("oracle", "::ordid_oracle"),
         ("rusqlite", "::ordid_rusqlite"),
         ("sea_orm", "::ordid_seaorm"),

@@ -23,6 +23,10 @@ const ABOUT_A_ROW: [&str; 4] = [
 
 /// Says what an error means.
 pub fn classify(report: &Report<'_>) -> Classified {
+    let report = &Report {
+        kind: report.kind.or_else(|| kind_of(report)),
+        ..*report
+    };
     let classified = match report.number {
         Some(number) => {
             let failure = by_number(number, report.message, report.is_commit);
@@ -43,6 +47,19 @@ pub fn classify(report: &Report<'_>) -> Classified {
             }
         },
         ..classified
+    }
+}
+
+/// Returns which constraint was violated, for a library that has the number alone.
+fn kind_of(report: &Report<'_>) -> Option<ErrorKind> {
+    match report.number? {
+        1022 | 1062 | 1169 | 1586 | 1859 => Some(ErrorKind::Unique),
+        1216 | 1217 | 1451 | 1452 => Some(ErrorKind::ForeignKey),
+        1048 | 1364 => Some(ErrorKind::NotNull),
+        3819 => Some(ErrorKind::Check),
+        // MariaDB's. MySQL has another error of this number.
+        4025 if report.sqlstate == Some("23000") => Some(ErrorKind::Check),
+        _ => None,
     }
 }
 
@@ -268,6 +285,33 @@ mod tests {
         let message = "The MySQL server is running with the --read-only option so it cannot execute \
                        this statement";
         assert_eq!(by_number(1290, message, false), Lost);
+    }
+
+    #[test]
+    fn a_number_says_which_constraint_was_violated() {
+        use crate::Violation::{ForeignKey, Unique};
+
+        for (number, sqlstate, violation, refuses_a_row) in [
+            (1062, "23000", Some(Unique), true),
+            (1586, "23000", Some(Unique), true),
+            (1451, "23000", Some(ForeignKey), true),
+            (1452, "23000", Some(ForeignKey), true),
+            (1048, "23000", None, true),
+            (3819, "HY000", None, true),
+            (4025, "23000", None, true),
+            (4025, "HY000", None, false),
+            (1064, "42000", None, false),
+        ] {
+            let classified = classify(&Report {
+                number: Some(number),
+                sqlstate: Some(sqlstate),
+                ..Report::default()
+            });
+            assert_eq!(classified.violation, violation, "{number}");
+            assert_eq!(classified.refuses_a_row, refuses_a_row, "{number}");
+            let is_duplicate = classified.failure == Failure::Duplicate;
+            assert_eq!(is_duplicate, violation == Some(Unique), "{number}");
+        }
     }
 
     /// What MySQL 9.7 and MariaDB 10.11 return: `XA COMMIT` of what is not there, `BEGIN` inside of XA, `XA START` inside a

@@ -305,20 +305,24 @@ fn a_sharded_error_is_transient_if_every_failed_shard_is() {
 #[test]
 fn a_duplicate_is_printed_without_the_refused_value() {
     let told = "1062 (23000): Duplicate entry 'ada@example.org' for key 'mail'";
-    let error = Failed::statement(
-        DriverError {
-            shows_value: true,
-            ..DriverError::new(io::Error::other(told), Failure::Duplicate)
-        },
-        place(None),
-    );
-    assert_eq!(
-        error.to_string(),
-        "cannot delete from orders, chunk 1 (rows 1000 to 1002), nothing was written: 1062 (23000): \
-         Duplicate entry for key 'mail'"
-    );
-    assert_eq!(
-        error.source().map(|it| it.to_string()).as_deref(),
-        Some(told)
-    );
+    // The library's own text, and one that its adapter has written.
+    for (own, text) in [(told.to_owned(), None), (format!("`{told}'"), Some(told))] {
+        let error = Failed::statement(
+            DriverError {
+                shows_value: true,
+                text: text.map(str::to_owned),
+                ..DriverError::new(io::Error::other(own.clone()), Failure::Duplicate)
+            },
+            place(None),
+        );
+        assert_eq!(
+            error.to_string(),
+            "cannot delete from orders, chunk 1 (rows 1000 to 1002), nothing was written: 1062 (23000): \
+             Duplicate entry for key 'mail'"
+        );
+        assert_eq!(
+            error.source().map(|it| it.to_string()).as_deref(),
+            Some(&*own)
+        );
+    }
 }

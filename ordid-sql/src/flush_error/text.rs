@@ -327,16 +327,17 @@ impl<D: fmt::Display> fmt::Display for Source<D> {
             Self::None => Ok(()),
             Self::Core(error) => error.fmt(f),
             Self::Driver(DriverError {
-                text: Some(text), ..
-            }) => f.write_str(text),
-            Self::Driver(DriverError {
                 error,
                 shows_value: true,
+                text,
                 ..
             }) => {
-                let text = error.to_string();
+                let text = text.clone().unwrap_or_else(|| error.to_string());
                 f.write_str(&mysql::without_value(&text).unwrap_or(text))
             }
+            Self::Driver(DriverError {
+                text: Some(text), ..
+            }) => f.write_str(text),
             Self::Driver(DriverError { error, .. }) => error.fmt(f),
             Self::Boxed(error) => error.fmt(f),
         }

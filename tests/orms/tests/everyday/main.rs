@@ -1,5 +1,5 @@
 //! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async, `SeaORM`,
-//! rusqlite and tokio-postgres: see [`ordid_tests::everyday`].
+//! rusqlite, tokio-postgres and mysql_async: see [`ordid_tests::everyday`].
 
 /// Adds a change of a row to a unit of work. This is a macro because the units of work of all libraries have functions
 /// of the same names.
@@ -49,6 +49,9 @@ mod establish;
 mod followed;
 #[path = "../shared/lite.rs"]
 mod lite;
+#[path = "../shared/mysql.rs"]
+mod mysql;
+mod mysql_async;
 #[path = "../shared/over.rs"]
 mod over;
 mod plain;
@@ -70,7 +73,7 @@ use over::{Awaited, Blocking};
 
 /// The key of a note, in all libraries.
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, sqlx, tokio_postgres)]
+#[ordid(scheme = uuid_v7, diesel, mysql_async, rusqlite, sea_orm, sqlx, tokio_postgres)]
 pub struct NoteId(Uuid);
 
 fn main() {
@@ -111,5 +114,6 @@ fn main() {
         everyday::on_files::<rusqlite::Work>(trials);
         everyday::on_server::<tokio_postgres::Work>(servers, trials, "postgres");
         everyday::on_server::<tokio_postgres::BlockingWork>(servers, trials, "postgres");
+        everyday::on_server::<mysql_async::Work>(servers, trials, "mariadb");
     });
 }

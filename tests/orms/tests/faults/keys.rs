@@ -3,15 +3,15 @@
 use ordid::{KeyType, uuid::Uuid};
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, tokio_postgres)]
+#[ordid(scheme = uuid_v7, diesel, mysql_async, rusqlite, sea_orm, tokio_postgres)]
 pub struct CustomerId(Uuid);
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, tokio_postgres)]
+#[ordid(scheme = uuid_v7, diesel, mysql_async, rusqlite, sea_orm, tokio_postgres)]
 pub struct OrderId(Uuid);
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, tokio_postgres)]
+#[ordid(scheme = uuid_v7, diesel, mysql_async, rusqlite, sea_orm, tokio_postgres)]
 pub struct ItemId(Uuid);
 
 /// The same key, of another type.

@@ -1,5 +1,5 @@
 //! The faults that `ordid-sqlx` is held against, and the law that must hold after each of them, for the
-//! units of work of Diesel, diesel-async, `SeaORM`, rusqlite and tokio-postgres: see [`ordid_tests::faults`].
+//! units of work of Diesel, diesel-async, `SeaORM`, rusqlite, tokio-postgres and mysql_async: see [`ordid_tests::faults`].
 //!
 //! Each test has a short form; `cargo xtask soak` runs the long one in its place.
 
@@ -11,6 +11,9 @@ mod establish;
 mod keys;
 #[path = "../shared/lite.rs"]
 mod lite;
+#[path = "../shared/mysql.rs"]
+mod mysql;
+mod mysql_async;
 #[path = "../shared/over.rs"]
 mod over;
 mod plain;
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
             galera::trials::<diesel::Diesel>(&cluster, trials);
             galera::trials::<diesel::DieselAsync>(&cluster, trials);
             galera::trials::<seaorm::SeaOrm>(&cluster, trials);
+            galera::trials::<mysql_async::MysqlAsync>(&cluster, trials);
             silence::trials(servers, trials);
             of::<diesel::Diesel>(servers, trials, || program("diesel"));
             of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
@@ -54,9 +58,10 @@ fn main() -> ExitCode {
             let mut all = Vec::new();
             of::<tokio_postgres::TokioPostgres>(servers, &mut all, || program("tokio_postgres"));
             of::<tokio_postgres::PostgresCrate>(servers, &mut all, || program("postgres_crate"));
+            of::<mysql_async::MysqlAsync>(servers, &mut all, || program("mysql_async"));
             // The others are `SQLx`'s.
             let own = |trial: &libtest_mimic::Trial| {
-                let prefixes = [tokio::PREFIX, tokio::BLOCKING];
+                let prefixes = [tokio::PREFIX, tokio::BLOCKING, mysql::PREFIX];
                 prefixes.iter().any(|prefix| trial.name().contains(prefix))
             };
             trials.extend(all.into_iter().filter(own));
@@ -65,6 +70,7 @@ fn main() -> ExitCode {
     let outcome = match &*library.to_string_lossy() {
         "diesel" => flush::<diesel::Diesel>(),
         "diesel_async" => flush::<diesel::DieselAsync>(),
+        "mysql_async" => flush::<mysql_async::MysqlAsync>(),
         "rusqlite" => flush_to::<rusqlite::Work>(),
         "tokio_postgres" => flush::<tokio_postgres::TokioPostgres>(),
         "postgres_crate" => flush::<tokio_postgres::PostgresCrate>(),

@@ -1,4 +1,4 @@
-//! Entities of the libraries that ask nothing of an entity beside its derive: rusqlite and tokio-postgres.
+//! Entities of the libraries that ask nothing of an entity beside its derive: rusqlite, tokio-postgres and mysql_async.
 
 use ordid::OrderedKey;
 

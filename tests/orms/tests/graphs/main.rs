@@ -1,5 +1,5 @@
 //! The random graphs of foreign keys that `ordid-sqlx` is held against, flushed by the units of work of
-//! Diesel, diesel-async, `SeaORM`, rusqlite and tokio-postgres: see [`ordid_tests::graphs`].
+//! Diesel, diesel-async, `SeaORM`, rusqlite, tokio-postgres and mysql_async: see [`ordid_tests::graphs`].
 
 #[path = "../shared/connect.rs"]
 mod connect;
@@ -8,6 +8,9 @@ mod diesel;
 mod establish;
 #[path = "../shared/lite.rs"]
 mod lite;
+#[path = "../shared/mysql.rs"]
+mod mysql;
+mod mysql_async;
 #[path = "../shared/over.rs"]
 mod over;
 mod rusqlite;
@@ -27,7 +30,7 @@ use sqlx::{MySql, Postgres, Sqlite};
 
 /// The key of each row, in all libraries.
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, tokio_postgres)]
+#[ordid(scheme = uuid_v7, diesel, mysql_async, rusqlite, sea_orm, tokio_postgres)]
 pub struct RowId(Uuid);
 
 fn main() {
@@ -48,5 +51,6 @@ fn main() {
         graphs::on_files::<rusqlite::Work>(trials);
         graphs::on_server::<tokio_postgres::Work>(servers, trials, "postgres");
         graphs::on_server::<tokio_postgres::BlockingWork>(servers, trials, "postgres");
+        graphs::on_server::<mysql_async::Work>(servers, trials, "mariadb");
     });
 }

@@ -335,7 +335,7 @@ column! {
     /// Sixteen bytes, as `BINARY(16)`, `BLOB`.
     binary16: Uuid, uuid_v7, Binary, Ok(KeyType::generate());
     sqlx(mysql = binary16, sqlite = blob), diesel(mysql = binary16, sqlite = blob), rusqlite(sqlite = blob),
-    sea_orm(uuid)
+    mysql_async(mysql = binary16), sea_orm(uuid)
 }
 
 column! {
@@ -343,21 +343,21 @@ column! {
     char36: Uuid, uuid_v6, Text, Ok(KeyType::generate());
     sqlx(postgres = text, mysql = char36, sqlite = text),
     diesel(postgres = text, mysql = char36, sqlite = text),
-    rusqlite(sqlite = text), sea_orm(text), tokio_postgres(postgres = text)
+    mysql_async(mysql = char36), rusqlite(sqlite = text), sea_orm(text), tokio_postgres(postgres = text)
 }
 
 column! {
     char26: Uuid, ulid, Text, Ok(KeyType::generate());
     sqlx(postgres = char26, mysql = char26, sqlite = char26),
     diesel(postgres = char26, mysql = char26, sqlite = char26),
-    rusqlite(sqlite = char26), sea_orm(char26), tokio_postgres(postgres = char26)
+    mysql_async(mysql = char26), rusqlite(sqlite = char26), sea_orm(char26), tokio_postgres(postgres = char26)
 }
 
 column! {
     char22: Uuid, ordered_text_22, Text, Ok(KeyType::generate());
     sqlx(postgres = char22, mysql = char22, sqlite = char22),
     diesel(postgres = char22, mysql = char22, sqlite = char22),
-    rusqlite(sqlite = char22), sea_orm(char22), tokio_postgres(postgres = char22)
+    mysql_async(mysql = char22), rusqlite(sqlite = char22), sea_orm(char22), tokio_postgres(postgres = char22)
 }
 
 column! {
@@ -365,11 +365,12 @@ column! {
     bigint: Integer, snowflake, BigInt, Generator::try_generate_key(&*NODE);
     sqlx(postgres = bigint, mysql = bigint, sqlite = integer),
     diesel(postgres = bigint, mysql = bigint, sqlite = integer),
-    rusqlite(sqlite = integer), sea_orm(bigint), tokio_postgres(postgres = bigint)
+    mysql_async(mysql = bigint), rusqlite(sqlite = integer), sea_orm(bigint), tokio_postgres(postgres = bigint)
 }
 
 column! {
     /// `MariaDB`'s own.
     mariadb_uuid: Uuid, uuid_v7, Text, Ok(KeyType::generate());
-    sqlx(mysql = mariadb_uuid), diesel(mysql = mariadb_uuid), sea_orm(mariadb_uuid)
+    sqlx(mysql = mariadb_uuid), diesel(mysql = mariadb_uuid), mysql_async(mysql = mariadb_uuid),
+    sea_orm(mariadb_uuid)
 }

@@ -421,12 +421,14 @@ pub mod mariadb {
 
     engine! {
         diesel::MysqlConnection, diesel_async::AsyncMysqlConnection, diesel::mysql::Mysql,
-        ordid::storage::dialect::MariaDb, options: "CHARACTER SET utf8mb4", setup: "", own: [];
+        ordid::storage::dialect::MariaDb, options: "CHARACTER SET utf8mb4", setup: "", own: [mysql_async: MysqlAsync];
         binary16, char36, char26, char22, bigint, mariadb_uuid
     }
 
     pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-        each_column(|column, test| on_server(servers, trials, ("mariadb", &[]), column, test));
+        each_column(|column, test| {
+            on_server(servers, trials, ("mariadb", &["mysql_async"]), column, test)
+        });
     }
 }
 

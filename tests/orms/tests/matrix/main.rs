@@ -1,7 +1,6 @@
-//! The same rows through `SQLx`, Diesel, diesel-async and `SeaORM`, on SQLite rusqlite, and on PostgreSQL
-//! tokio-postgres: what one of them writes into a table,
-//! another reads, orders, follows, changes and deletes. A test's name says the database, the column of the
-//! keys, who writes, and who reads and changes.
+//! The same rows through `SQLx`, Diesel, diesel-async and `SeaORM`, on SQLite rusqlite, on PostgreSQL tokio-postgres,
+//! and on MariaDB mysql_async: what one of them writes into a table, another reads, orders, follows, changes and deletes.
+//! A test's name says the database, the column of the keys, who writes, and who reads and changes.
 //!
 //! A library more is one more implementation of [`library::Library`], a name in [`library::NAMES`], and what
 //! `test` in `engine.rs` makes of that name. One that has not every engine is an `own` one of those that it has.
@@ -15,6 +14,9 @@ mod establish;
 mod library;
 #[path = "../shared/lite.rs"]
 mod lite;
+#[path = "../shared/mysql.rs"]
+mod mysql;
+mod mysql_async;
 mod rusqlite;
 #[path = "../shared/tokio.rs"]
 mod tokio;

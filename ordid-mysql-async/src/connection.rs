@@ -1,0 +1,415 @@
+//! Connections of mysql_async, and where they come from.
+//!
+//! # Dropped futures
+//!
+//! mysql_async 0.37 does not read an answer that nobody waits for: whoever uses the connection next takes it for their own.
+//! So a connection on which a flush was dropped, or on which its transaction is still open, is [closed](close): the server
+//! rolls back, and a pool makes another one.
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering},
+};
+
+use futures_util::FutureExt as _;
+use mysql_async::{
+    Conn, Error, Params, Pool, Row, Transaction,
+    consts::StatusFlags,
+    prelude::{Protocol, Queryable},
+};
+use ordid_sql::{
+    DriverError, EngineProfile,
+    spi::{
+        Begin, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction,
+        OneConnection, ReadRow, Statement, StatementFailure, StatementKind, TransactionScope,
+    },
+};
+
+use crate::{
+    Error as FlushError,
+    binder::Binder,
+    classify::{classify, classify_commit},
+};
+
+/// What a connection is reached by.
+pub(crate) trait Client: Send {
+    /// What statements are sent by.
+    type Queries: Queryable;
+
+    /// Whether it is the user's, who may have begun a transaction.
+    const IS_USERS: bool;
+
+    fn conn(&self) -> &Conn;
+
+    fn queries(&mut self) -> &mut Self::Queries;
+}
+
+/// A pool's.
+impl Client for Conn {
+    type Queries = Self;
+
+    const IS_USERS: bool = false;
+
+    fn conn(&self) -> &Conn {
+        self
+    }
+
+    fn queries(&mut self) -> &mut Self {
+        self
+    }
+}
+
+/// The user's.
+impl Client for &mut Conn {
+    type Queries = Conn;
+
+    const IS_USERS: bool = true;
+
+    fn conn(&self) -> &Conn {
+        self
+    }
+
+    fn queries(&mut self) -> &mut Conn {
+        self
+    }
+}
+
+/// That of the user's transaction.
+impl<'t> Client for &mut Transaction<'t> {
+    type Queries = Transaction<'t>;
+
+    const IS_USERS: bool = true;
+
+    fn conn(&self) -> &Conn {
+        self
+    }
+
+    fn queries(&mut self) -> &mut Transaction<'t> {
+        self
+    }
+}
+
+/// A statement with a parameter, of a connection that may be gone. It is never sent: see [`close`].
+static UNSENT: OnceLock<mysql_async::Statement> = OnceLock::new();
+
+/// Closes a connection that others may hold, at once: mysql_async has no function for that which a destructor could call.
+/// But it closes every connection over which something fails that is not the server's error, and it refuses a number of
+/// parameters that is not the statement's before it sends anything.
+fn close(client: &mut impl Client) {
+    if let Some(statement) = UNSENT.get() {
+        let refused = client.queries().exec_drop(statement, Params::Empty);
+        // What it has to wait for is what the server no longer reads.
+        let _ = refused.now_or_never();
+    }
+}
+
+/// A connection, for the length of a flush.
+pub(crate) struct MysqlConnection<C: Client> {
+    client: C,
+    /// Whether a transaction or a savepoint of the flush may be open.
+    is_open: Option<TransactionScope>,
+    /// Whether nothing more can be sent over it.
+    is_lost: bool,
+    /// The statement that was prepared last, if it is kept. mysql_async closes the one that was not used for longest.
+    last: Option<(Arc<str>, mysql_async::Statement)>,
+}
+
+impl<C: Client> MysqlConnection<C> {
+    fn new(client: C) -> Self {
+        Self {
+            client,
+            is_open: None,
+            is_lost: false,
+            last: None,
+        }
+    }
+
+    /// Sends statements without parameters, all in one text.
+    async fn run(&mut self, sql: &str) -> Result<(), Error> {
+        self.client.queries().query_drop(sql).await
+    }
+
+    /// Sends a statement, and returns the rows of its answer.
+    async fn ask(&mut self, statement: &Statement, values: &mut Binder) -> Result<Vec<Row>, Error> {
+        let queries = self.client.queries();
+        if statement.columns.is_empty() {
+            return rows(queries.query_iter(&*statement.sql).await?).await;
+        }
+        let values = Params::Positional(std::mem::take(&mut values.values));
+        if let Some((_, prepared)) = self.last.as_ref().filter(|(sql, _)| *sql == statement.sql) {
+            return rows(queries.exec_iter(prepared, values).await?).await;
+        }
+        self.last = None;
+        let prepared = queries.prep(&*statement.sql).await?;
+        let answer = async { rows(queries.exec_iter(&prepared, values).await?).await }.await;
+        if statement.is_kept && self.client.conn().opts().stmt_cache_size() > 0 {
+            self.last = Some((Arc::clone(&statement.sql), prepared));
+        } else if let Ok(_) | Err(Error::Server(_)) = &answer {
+            self.client.queries().close(prepared).await?;
+        }
+        answer
+    }
+
+    /// Returns how many rows a statement found.
+    fn found(&self, kind: StatementKind) -> u64 {
+        let conn = self.client.conn();
+        match kind {
+            // Unless a connection has `CLIENT_FOUND_ROWS`, rows that have these values already are not counted as affected.
+            // The text counts them, in every language first: "Rows matched: 2  Changed: 1  Warnings: 0".
+            StatementKind::Update | StatementKind::SetNull => {
+                first_number(&conn.info()).unwrap_or_else(|| conn.affected_rows())
+            }
+            _ => conn.affected_rows(),
+        }
+    }
+
+    /// Returns whether a transaction is open on it, and makes sure that the answer is that to this question.
+    async fn has_transaction(&mut self) -> Result<bool, DriverError<Error>> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let sql = format!("SELECT 'ordid {number}'");
+        let answer: Option<String> = match self.client.queries().query_first(&*sql).await {
+            Ok(answer) => answer,
+            Err(error) => return Err(classify(error)),
+        };
+        if !answer.is_some_and(|it| sql.contains(&it)) {
+            self.is_lost = true;
+            return Err(classify(mysql_async::DriverError::PacketOutOfOrder.into()));
+        }
+        let last = self.client.conn().last_ok_packet();
+        let flags = last.map(|it| it.status_flags()).unwrap_or_default();
+        Ok(flags.contains(StatusFlags::SERVER_STATUS_IN_TRANS))
+    }
+
+    /// Prepares what [`close`] needs, once in a process.
+    async fn prepare_to_close(&mut self) -> Result<(), Error> {
+        if UNSENT.get().is_none() {
+            let queries = self.client.queries();
+            let statement = queries.prep("DO ?").await?;
+            queries.close(statement.clone()).await?;
+            let _ = UNSENT.set(statement);
+        }
+        Ok(())
+    }
+
+    /// Rolls back what is open.
+    async fn roll_back(&mut self) -> Result<(), Error> {
+        let ending = match self.is_open {
+            None => return Ok(()),
+            Some(TransactionScope::Transaction) => "ROLLBACK",
+            Some(TransactionScope::Savepoint) => ROLLBACK_TO,
+        };
+        self.run(ending).await?;
+        self.is_open = None;
+        Ok(())
+    }
+}
+
+/// Returns the rows of an answer, which has come to its end then.
+async fn rows<P: Protocol>(
+    answer: mysql_async::QueryResult<'_, 'static, P>,
+) -> Result<Vec<Row>, Error> {
+    answer.collect_and_drop().await
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    let mut numbers = text.split(|it: char| !it.is_ascii_digit());
+    numbers.find(|it| !it.is_empty())?.parse().ok()
+}
+
+fn not_begun(error: Error) -> FlushError {
+    FlushError::begin(classify(error))
+}
+
+impl<C: Client> Drop for MysqlConnection<C> {
+    fn drop(&mut self) {
+        // mysql_async takes a connection for lost while it waits for an answer.
+        if self.is_lost || self.is_open.is_some() || self.client.conn().is_disconnected() {
+            close(&mut self.client);
+        }
+    }
+}
+
+const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
+const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";
+const ROLLBACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush; RELEASE SAVEPOINT ordid_flush";
+
+impl<C: Client> FlushConnection for MysqlConnection<C> {
+    type Error = Error;
+    type Binder = Binder;
+    type Bulk = std::convert::Infallible;
+    type Transaction<'t>
+        = MysqlTransaction<'t, C>
+    where
+        Self: 't;
+
+    const ADAPTER: &'static str = "ordid_mysql_async";
+
+    /// The server would commit a transaction that is open by the BEGIN of the flush.
+    async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, FlushError> {
+        self.prepare_to_close().await.map_err(not_begun)?;
+        if wanted == TransactionScope::Transaction
+            && C::IS_USERS
+            && self.has_transaction().await.map_err(FlushError::begin)?
+        {
+            return Err(FlushError::open_transaction("connection"));
+        }
+        Ok(wanted)
+    }
+
+    async fn begin(&mut self, begin: Begin<'_>) -> Result<MysqlTransaction<'_, C>, FlushError> {
+        if let Err(error) = self.roll_back().await {
+            self.is_lost = true;
+            return Err(not_begun(error));
+        }
+        let statement = match begin.scope {
+            TransactionScope::Transaction => begin.statement.unwrap_or("START TRANSACTION"),
+            TransactionScope::Savepoint => SAVEPOINT,
+        };
+        for sql in [Some(statement), begin.defer].into_iter().flatten() {
+            self.run(sql).await.map_err(not_begun)?;
+            self.is_open = Some(begin.scope);
+        }
+        Ok(MysqlTransaction {
+            connection: self,
+            scope: begin.scope,
+        })
+    }
+
+    fn is_usable(&self) -> bool {
+        !self.is_lost && !self.client.conn().is_disconnected()
+    }
+}
+
+/// An open transaction or savepoint. If it is dropped, it is rolled back before the next one begins, or with the
+/// connection.
+pub(crate) struct MysqlTransaction<'t, C: Client> {
+    connection: &'t mut MysqlConnection<C>,
+    scope: TransactionScope,
+}
+
+impl<C: Client> FlushTransaction for MysqlTransaction<'_, C> {
+    type Error = Error;
+    type Binder = Binder;
+    type Bulk = std::convert::Infallible;
+
+    async fn execute(
+        &mut self,
+        statement: &Statement,
+        mut values: Binder,
+    ) -> Result<Changed, StatementFailure<Error>> {
+        match self.connection.ask(statement, &mut values).await {
+            Ok(_) => Ok(Changed::Rows(self.connection.found(statement.kind))),
+            Err(error) => Err(classify(error).into()),
+        }
+    }
+
+    async fn exists(
+        &mut self,
+        query: &Statement,
+        mut values: Binder,
+    ) -> Result<bool, DriverError<Error>> {
+        let rows = self.connection.ask(query, &mut values).await;
+        Ok(!rows.map_err(classify)?.is_empty())
+    }
+
+    async fn read(
+        &mut self,
+        query: &Statement,
+        mut values: Binder,
+    ) -> Result<Vec<ReadRow>, DriverError<Error>> {
+        let rows = self.connection.ask(query, &mut values).await;
+        let rows = rows.map_err(classify)?.into_iter();
+        let rows = rows.map(|row| values.read(query.kind, row));
+        rows.collect::<Result<_, _>>().map_err(classify)
+    }
+
+    /// A transaction whose COMMIT failed may be open.
+    async fn commit(self) -> Result<(), DriverError<Error>> {
+        match self.scope {
+            TransactionScope::Transaction => {
+                let committed = self.connection.run("COMMIT").await;
+                committed.map_err(classify_commit)?;
+            }
+            TransactionScope::Savepoint => self.connection.run(RELEASE).await.map_err(classify)?,
+        }
+        self.connection.is_open = None;
+        Ok(())
+    }
+
+    /// A connection that is lost is closed, which rolls back.
+    async fn rollback(self, is_lost: bool) -> Result<(), DriverError<Error>> {
+        match is_lost {
+            true => Ok(()),
+            false => self.connection.roll_back().await.map_err(classify),
+        }
+    }
+}
+
+/// Returns the source of the user's own connection, or of that of the user's transaction.
+pub(crate) fn on<C: Client>(client: C) -> OneConnection<MysqlConnection<C>> {
+    OneConnection::new(MysqlConnection::new(client), EngineProfile::MYSQL)
+}
+
+/// Connections of a pool, one after the other.
+pub(crate) struct PoolSource {
+    pool: Pool,
+    open: Option<MysqlConnection<Conn>>,
+}
+
+impl PoolSource {
+    pub(crate) fn of(pool: &Pool) -> Self {
+        Self {
+            pool: pool.clone(),
+            open: None,
+        }
+    }
+
+    /// Takes a connection from the pool. After one was lost, those that do not answer are closed, as they perhaps went
+    /// with it.
+    async fn connect(&self, after_loss: bool) -> Result<Conn, Error> {
+        let mut conn = self.pool.get_conn().await?;
+        if after_loss {
+            for _ in 0..conn.opts().pool_opts().constraints().max() {
+                if conn.ping().await.is_ok() {
+                    break;
+                }
+                conn = self.pool.get_conn().await?;
+            }
+        }
+        Ok(conn)
+    }
+}
+
+impl ConnectionSource for PoolSource {
+    type Connection = MysqlConnection<Conn>;
+
+    fn engine(&self) -> EngineProfile {
+        EngineProfile::MYSQL
+    }
+
+    async fn get(&mut self, after_loss: bool) -> Connected<'_, MysqlConnection<Conn>> {
+        let is_new = self.open.is_none();
+        if is_new {
+            let conn = self.connect(after_loss).await.map_err(not_begun)?;
+            self.open = Some(MysqlConnection::new(conn));
+        }
+        let open = self.open.as_mut().expect("it was opened");
+        Ok((open, is_new))
+    }
+
+    fn release(&mut self) {
+        self.open = None;
+    }
+
+    fn discard(&mut self) {
+        if let Some(mut lost) = self.open.take() {
+            lost.is_lost = true;
+        }
+    }
+
+    fn may_reconnect(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,54 @@
+//! What `#[derive(KeyType)]` calls: `engine!`, with the column's type. It checks the order, and implements mysql_async's
+//! traits for the user's key type.
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __engine {
+    (key: $key:ty, $scheme:ty) => {};
+    (all: $key:ty, $scheme:ty, $raw:ident) => {
+        $crate::engine! {
+            mysql: $key, $scheme, $crate::__private::Native<$scheme, $crate::__private::dialect::MySql>
+        }
+    };
+    (mysql: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__implement! { $key, $column }
+    };
+    ($engine:tt: $($key:tt)*) => {
+        $crate::__private::unknown_engine! { $engine: "mysql = binary16" }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __implement {
+    ($key:ty, $column:ty) => {
+        #[automatically_derived]
+        impl $crate::__private::StoredAs for $key {
+            type Column = <$column as $crate::__private::NamedColumn>::Column;
+        }
+
+        #[automatically_derived]
+        impl $crate::__private::From<$key> for $crate::__private::Value {
+            fn from(key: $key) -> Self {
+                $crate::__private::StoredAs::__value(key)
+            }
+        }
+
+        #[automatically_derived]
+        impl $crate::__private::From<$crate::__private::Parsed<$key>> for $key {
+            fn from(parsed: $crate::__private::Parsed<$key>) -> Self {
+                parsed.key
+            }
+        }
+
+        #[automatically_derived]
+        impl $crate::__private::FromValue for $key {
+            type Intermediate = $crate::__private::Parsed<$key>;
+
+            fn from_value(value: $crate::__private::Value) -> Self {
+                $crate::__private::StoredAs::__from_value(value)
+            }
+        }
+    };
+}

@@ -1,0 +1,146 @@
+//! Ordered keys in MySQL and MariaDB through [mysql_async].
+//!
+//! ```text
+//! $ cargo add ordid ordid-mysql-async mysql_async
+//! ```
+//!
+//! | key type's `mysql_async(...)` | raw key | column type | stored as | order kept |
+//! |---|---|---|---|---|
+//! | `mysql = binary16` | 128 bits | `BINARY(16)` | the key's bytes | as bytes |
+//! | `mysql = binary16_swapped` | 128 bits | `BINARY(16)` | as `UUID_TO_BIN(.., 1)` writes it | as bytes, version 1 |
+//! | `mysql = binary16_dotnet` | 128 bits | `BINARY(16)` | as .NET's `Guid.ToByteArray` | see the column |
+//! | `mysql = binary12`, `binary24` | `ObjectId`, `Key192` | `BINARY(12)`, `BINARY(24)` | the key's bytes | as bytes |
+//! | `mysql = char36` | 128 bits | `CHAR(36)`, `ascii_bin` | text with hyphens | as bytes |
+//! | `mysql = char22`, `char26` | 128 bits | `CHAR(n)`, `ascii_bin` | ordered text, a ULID | as bytes |
+//! | `mysql = char20`, `char32` | `PushId`, `Key192` | `CHAR(n)`, `ascii_bin` | the key's own text | as bytes |
+//! | `mysql = bigint`, `bigint_unsigned` | `i64`, `u64` | `BIGINT`, `BIGINT UNSIGNED` | a number | as numbers |
+//! | `mysql = mariadb_uuid` | 128 bits | `UUID` of MariaDB | text, which the server packs | by the version's rules |
+//!
+//! A bare `mysql_async` is the raw key's own column: `BINARY(16)` for a UUID, which is how mysql_async stores `uuid::Uuid`
+//! itself, `BIGINT` for an `i64`. Text under another collation loses its order, or takes two keys for one.
+//!
+//! A scheme that does not keep its order in a column does not compile. Where order does not matter,
+//! `mysql = unordered(char36)` says so.
+//!
+//! # Example: a graph of rows in one transaction
+//!
+//! ```no_run
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use mysql_async::prelude::*;
+//! use ordid::{KeyType, OrderedKey};
+//! use ordid_mysql_async::UnitOfWork;
+//! use uuid::Uuid;
+//!
+//! #[derive(KeyType)]
+//! #[ordid(scheme = uuid_v7, mysql_async)]
+//! struct CustomerId(Uuid);
+//!
+//! #[derive(KeyType)]
+//! #[ordid(scheme = uuid_v7, prefix = "ord", mysql_async(mysql = binary16))]
+//! struct OrderId(Uuid);
+//!
+//! #[derive(OrderedKey)]
+//! #[ordid(table = "customers")]
+//! struct Customer { #[ordid(key)] id: CustomerId, name: String }
+//!
+//! #[derive(OrderedKey)]
+//! #[ordid(table = "orders")]
+//! struct Order { #[ordid(key)] id: OrderId, #[ordid(parent)] customer: CustomerId, total: i64 }
+//!
+//! let pool = mysql_async::Pool::from_url(std::env::var("DATABASE_URL")?)?;
+//! let mut work = UnitOfWork::new();
+//! let customer = work.add(Customer { id: CustomerId::generate(), name: "Ada".into() });
+//! for total in [1250, 990] {
+//!     work.add(Order { id: OrderId::generate(), customer, total });
+//! }
+//! let flushed = work.flush(&pool).await?;
+//! assert_eq!(flushed.rows(), 3);
+//!
+//! let mut conn = pool.get_conn().await?;
+//! let sql = "SELECT id, total FROM orders WHERE customer = ? ORDER BY id";
+//! let rows: Vec<(OrderId, i64)> = conn.exec(sql, (customer,)).await?;
+//! assert_eq!(rows.iter().map(|(_, total)| *total).collect::<Vec<_>>(), [1250, 990]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Fields
+//!
+//! A field of an entity is of any type that implements mysql_async's [`ToValue`](mysql_async::prelude::ToValue), as do those
+//! of chrono, time, and `rust_decimal` with its features.
+//!
+//! # Keys that cannot be read
+//!
+//! mysql_async's functions such as `query` and `exec` panic if a value is not of the type that is read. The text then names
+//! the value and the column to declare, if that is a key. Functions that end in `_opt` return the value instead:
+//! [`ReadKey::read_key`] says what is wrong with it.
+//!
+//! # Columns that the database fills
+//!
+//! A field under `#[ordid(returning)]` is an [`Assigned<T>`](ordid_core::Assigned), of a `T` that implements
+//! [`FromValue`](mysql_async::prelude::FromValue). A flush does not write the column, and fills the field after its COMMIT.
+//!
+//! # Statements
+//!
+//! A statement with parameters is prepared. Those that a flush sends several times, and short ones, stay so for the
+//! connection, as many as mysql_async keeps (`stmt_cache_size`). A pool forgets them when it takes a connection back, unless
+//! its option `reset_connection` is off, which spares a flush one round trip to reset it, and one for each statement. A flush
+//! leaves nothing behind on a connection that would have to be reset.
+//!
+#![doc = ordid_sql::documentation!(watching)]
+//!
+//! # Minimum supported Rust version
+//!
+//! 1.89, as `ordid-core`.
+
+#![forbid(unsafe_code)]
+
+mod binder;
+mod classify;
+mod connection;
+mod engine_macros;
+mod stored;
+mod unit_of_work;
+
+pub use binder::{Binder, Entity};
+pub use ordid_core::storage::column;
+#[cfg(feature = "journal")]
+pub use ordid_sql::JournalRow;
+pub use ordid_sql::{
+    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
+    OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
+    Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+};
+pub use stored::{MysqlColumn, ReadKey, Stored, StoredAs};
+#[cfg(feature = "journal")]
+pub use unit_of_work::Journaled;
+pub use unit_of_work::{
+    ShardedUnitOfWork, UnitOfWork, create_flushes_table, flushes_table, prepared_orphans,
+    recover_prepared, remove_old_markers,
+};
+
+/// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is mysql_async's error.
+pub type Error = FlushError<mysql_async::Error>;
+
+#[doc(hidden)]
+pub use crate::__engine as engine;
+
+/// The columns that `#[ordid(mysql_async(mysql = column))]` names.
+///
+/// `#[derive(KeyType)]` gives them to the macro of this name, which checks the order and implements the library's
+/// traits for the key type.
+pub mod engine {
+    pub use ordid_core::storage::column::names::mysql;
+}
+
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::stored::{Parsed, StoredAs};
+    pub use mysql_async::{Value, prelude::FromValue};
+    pub use ordid_core::{
+        __private::{NamedColumn, Native, keeps_order, unknown_engine},
+        storage::dialect,
+    };
+    pub use std::convert::From;
+}

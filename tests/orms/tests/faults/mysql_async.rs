@@ -1,0 +1,56 @@
+//! mysql_async, over pools of its own.
+
+use std::time::Duration;
+
+use ordid_mysql_async::{Flushed, Progress, Retry, UnitOfWork};
+use ordid_tests::{
+    faults::{Failed, Flusher, Graph, HowChanged, Library},
+    servers::{Client as _, Options},
+    trials::Outcome,
+};
+use sqlx::{MySql, Postgres, Sqlite};
+
+use crate::{
+    keys::key,
+    mysql::{PREFIX, flush, pool},
+    plain::{Customer, Order, customer, item, with_rows},
+};
+
+/// mysql_async, with `SQLx` in the place of what it has no databases for.
+pub struct MysqlAsync;
+
+impl Library for MysqlAsync {
+    type Postgres = ordid_sqlx::UnitOfWork<Postgres>;
+    type MySql = Work;
+    type Sqlite = ordid_sqlx::UnitOfWork<Sqlite>;
+}
+
+/// The unit of work.
+pub struct Work(pub UnitOfWork);
+
+impl Flusher for Work {
+    type Database = MySql;
+
+    const PREFIX: &'static str = PREFIX;
+    const BULK: Option<[usize; 3]> = None;
+
+    with_rows!();
+
+    async fn create_flushes_table(options: &Options<MySql>) -> Outcome {
+        let pool = pool(&MySql::client_url(options));
+        ordid_mysql_async::create_flushes_table(&pool).await?;
+        Ok(pool.disconnect().await?)
+    }
+
+    async fn remove_old_markers(options: &Options<MySql>) -> Result<u64, Failed> {
+        let pool = pool(&MySql::client_url(options));
+        let outcome = ordid_mysql_async::remove_old_markers(&pool).await;
+        let _ = pool.disconnect().await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+
+    async fn flush_to(&mut self, options: &Options<MySql>, _: Duration) -> Result<Flushed, Failed> {
+        let outcome = flush(&mut self.0, &MySql::client_url(options)).await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}

@@ -1,0 +1,236 @@
+//! Flushes that are dropped before their end, as by a timeout: what is left in the database, and what the next user of the
+//! connection finds.
+
+use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
+
+use ::mysql_async::{Conn, PoolConstraints, PoolOpts, prelude::Queryable as _};
+use libtest_mimic::Trial;
+use ordid::{KeyType as _, OrderedKey};
+use ordid_mysql_async::{EngineProfile, Error, Flushed, UnitOfWork};
+use ordid_tests::{servers::Servers, trials::Outcome};
+
+use crate::{OPEN, add, connect, execute, keys::Native, mysql, number};
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) {
+    add!(
+        trials, servers, server, "drops";
+        a_dropped_flush_leaves_nothing_open_in_a_pool,
+        a_dropped_flush_closes_its_connection,
+        a_dropped_flush_ends_the_transaction,
+    );
+}
+
+#[derive(OrderedKey, Clone)]
+#[ordid(table = "authors")]
+struct Author {
+    id: Native,
+    name: String,
+}
+
+#[derive(OrderedKey, Clone)]
+#[ordid(table = "books")]
+struct Book {
+    id: Native,
+    #[ordid(parent = Author)]
+    author: Native,
+}
+
+const ROWS: usize = 155;
+
+/// Ten rows in a statement, so that a flush waits for many answers.
+const ENGINE: EngineProfile = {
+    let mut engine = EngineProfile::MYSQL;
+    engine.max_rows = 10;
+    engine
+};
+
+fn unit() -> UnitOfWork {
+    let mut work = UnitOfWork::new().with_engine(ENGINE);
+    for number in 0..5 {
+        let author = work.add(Author {
+            id: Native::generate(),
+            name: number.to_string(),
+        });
+        for _ in 0..30 {
+            work.add(Book {
+                id: Native::generate(),
+                author,
+            });
+        }
+    }
+    work
+}
+
+async fn create(conn: &mut Conn) -> Outcome {
+    let tables = [
+        "CREATE TABLE authors (id BINARY(16) NOT NULL PRIMARY KEY, name TEXT NOT NULL)",
+        "CREATE TABLE books (id BINARY(16) NOT NULL PRIMARY KEY, author BINARY(16) NOT NULL, \
+         FOREIGN KEY (author) REFERENCES authors (id))",
+        "CREATE TABLE marks (n BIGINT NOT NULL PRIMARY KEY)",
+    ];
+    execute(conn, &tables).await
+}
+
+async fn count(conn: &mut Conn) -> Outcome<usize> {
+    let sql = "(SELECT COUNT(*) FROM authors) + (SELECT COUNT(*) FROM books)";
+    Ok(usize::try_from(number(conn, sql).await?)?)
+}
+
+async fn clear(conn: &mut Conn) -> Outcome {
+    let deletes = [
+        "DELETE FROM books",
+        "DELETE FROM authors",
+        "DELETE FROM marks",
+    ];
+    execute(conn, &deletes).await
+}
+
+/// Polls a flush so many times and drops it. Returns what it came to if it was over.
+async fn cut_off<F: Future<Output = Result<Flushed, Error>>>(
+    flush: F,
+    mut polls: usize,
+) -> Option<Result<Flushed, Error>> {
+    let mut flush = pin!(flush);
+    poll_fn(|context| match flush.as_mut().poll(context) {
+        Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+        Poll::Pending if polls > 1 => {
+            polls -= 1;
+            Poll::Pending
+        }
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// The pool has one connection, which is lent anew at once.
+async fn a_dropped_flush_leaves_nothing_open_in_a_pool(url: String) -> Outcome {
+    let mut looks = connect(&url).await?;
+    create(&mut looks).await?;
+    for resets in [true, false] {
+        let one = PoolConstraints::new(1, 1).ok_or("one is not too many")?;
+        let options = PoolOpts::default().with_constraints(one);
+        let options = options.with_reset_connection(resets);
+        let pool = ::mysql_async::Pool::new(mysql::options(&url)?.pool_opts(options));
+        let (mut nothing, mut all, mut polls) = (0, 0, 0);
+        // How often it waits depends on how the answers come in. The last time is at COMMIT.
+        for round in 0..1_000 {
+            polls += 1;
+            let mut work = unit();
+            let outcome = cut_off(work.flush(&pool), polls).await;
+            let mut conn = pool.get_conn().await?;
+            conn.exec_drop("INSERT INTO marks VALUES (?)", (round,))
+                .await?;
+            let sql = "SELECT n FROM marks WHERE n = ?";
+            let mark: Option<i64> = conn.exec_first(sql, (round,)).await?;
+            assert_eq!(mark, Some(round), "after {polls} polls");
+            drop(conn);
+            let marks = number(&mut looks, "COUNT(*) FROM marks").await?;
+            assert_eq!(marks, 1, "it is not committed after {polls} polls");
+            let left = settled(&mut looks, &work).await?;
+            if let Some(outcome) = outcome {
+                assert_eq!((outcome?.rows(), left), (ROWS, ROWS));
+                clear(&mut looks).await?;
+                if all > 0 {
+                    break;
+                }
+                polls /= 2;
+                continue;
+            }
+            nothing += usize::from(left == 0);
+            all += usize::from(left == ROWS);
+            // With the same keys; it asks first where it may have been committed.
+            assert_eq!(work.flush(&pool).await?.rows(), ROWS);
+            assert_eq!(count(&mut looks).await?, ROWS);
+            clear(&mut looks).await?;
+        }
+        assert!(
+            nothing > 3 && all > 0,
+            "{nothing} times nothing, {all} times all"
+        );
+        pool.disconnect().await?;
+    }
+    Ok(())
+}
+
+/// Waits until the server has ended what was sent over a connection that is closed. Returns how many rows are there.
+async fn settled(looks: &mut Conn, work: &UnitOfWork) -> Outcome<usize> {
+    // MySQL returns an error (3854) in place of a statement that is under way and has bytes in it.
+    while !matches!(number(looks, OPEN).await, Ok(0)) {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let left = count(looks).await?;
+    assert!(left == 0 || left == ROWS, "{left} rows are left");
+    assert!(work.is_empty() || work.len() == ROWS, "nothing is lost");
+    Ok(left)
+}
+
+/// mysql_async would take the answer to the flush for that to the next statement.
+async fn a_dropped_flush_closes_its_connection(url: String) -> Outcome {
+    let mut looks = connect(&url).await?;
+    create(&mut looks).await?;
+    let mut nothing = 0;
+    for polls in 1.. {
+        let mut conn = connect(&url).await?;
+        if polls == 1 {
+            // What a connection is closed by is prepared once in a process.
+            unit().flush_on(&mut conn).await?;
+            clear(&mut looks).await?;
+        }
+        let mut work = unit();
+        if let Some(outcome) = cut_off(work.flush_on(&mut conn), polls).await {
+            assert_eq!(outcome?.rows(), ROWS);
+            break;
+        }
+        let next: Result<Option<i64>, _> = conn.query_first("SELECT 7").await;
+        assert!(next.is_err(), "it got {next:?} after {polls} polls");
+        let error = unit().flush_on(&mut conn).await.unwrap_err();
+        assert!(error.is_connection_lost(), "{error}");
+        drop(conn);
+        nothing += usize::from(settled(&mut looks, &work).await? == 0);
+        let mut other = connect(&url).await?;
+        assert_eq!(work.flush_on(&mut other).await?.rows(), ROWS);
+        assert_eq!(count(&mut looks).await?, ROWS);
+        clear(&mut looks).await?;
+    }
+    assert!(nothing > 3, "{nothing} times nothing");
+    Ok(())
+}
+
+/// Nothing of the transaction is committed.
+async fn a_dropped_flush_ends_the_transaction(url: String) -> Outcome {
+    let mut looks = connect(&url).await?;
+    create(&mut looks).await?;
+    let mut nothing = 0;
+    for polls in 1.. {
+        let mut conn = connect(&url).await?;
+        if polls == 1 {
+            unit().flush_on(&mut conn).await?;
+            clear(&mut looks).await?;
+        }
+        let mut transaction = conn.start_transaction(Default::default()).await?;
+        transaction
+            .query_drop("INSERT INTO marks VALUES (1)")
+            .await?;
+        let mut work = unit();
+        let outcome = cut_off(work.flush_in(&mut transaction), polls).await;
+        if let Some(outcome) = outcome {
+            assert_eq!(outcome?.rows(), ROWS);
+            transaction.commit().await?;
+            assert_eq!(count(&mut looks).await?, ROWS);
+            break;
+        }
+        assert!(
+            transaction
+                .query_drop("INSERT INTO marks VALUES (2)")
+                .await
+                .is_err()
+        );
+        assert!(transaction.commit().await.is_err());
+        drop(conn);
+        assert_eq!(settled(&mut looks, &work).await?, 0);
+        assert_eq!(number(&mut looks, "COUNT(*) FROM marks").await?, 0);
+        nothing += 1;
+    }
+    assert!(nothing > 3, "{nothing} times nothing");
+    Ok(())
+}

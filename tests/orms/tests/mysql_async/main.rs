@@ -1,0 +1,93 @@
+//! Every claim about mysql_async, on MariaDB and MySQL.
+
+mod drops;
+mod fields;
+mod journal;
+mod keys;
+#[path = "../shared/mysql.rs"]
+mod mysql;
+mod pools;
+mod shards;
+
+use ::mysql_async::{Conn, prelude::Queryable as _};
+use ordid::{OrderedKey, entity::EnsuredKey};
+use ordid_mysql_async::{Entity, UnitOfWork};
+use ordid_tests::{
+    servers::{Client as _, Servers},
+    trials::{Outcome, on_scratch, run_all},
+};
+use sqlx::MySql;
+
+fn main() {
+    run_all(&["mariadb", "mysql"], |servers, trials| {
+        keys::trials(servers, trials);
+        for server in ["mariadb", "mysql"] {
+            fields::trials(servers, trials, server);
+            drops::trials(servers, trials, server);
+            pools::trials(servers, trials, server);
+            shards::trials(servers, trials, server);
+            journal::trials(servers, trials, server);
+        }
+    });
+}
+
+/// Adds a test with an empty database, whose address it gets.
+fn on_server<F: Future<Output = Outcome>>(
+    trials: &mut Vec<libtest_mimic::Trial>,
+    servers: &Servers,
+    server: &'static str,
+    name: &str,
+    test: impl FnOnce(String) -> F + Send + 'static,
+) {
+    on_scratch::<MySql, _, _>(trials, servers, server, name, async |pool| {
+        let url = MySql::client_url(&pool.connect_options());
+        pool.close().await;
+        test(url).await
+    });
+}
+
+/// Adds functions as tests, whose names begin with that of their module.
+macro_rules! add {
+    ($trials:ident, $servers:ident, $server:expr, $module:literal; $($test:ident),+ $(,)?) => {$(
+        crate::on_server(
+            $trials, $servers, $server, concat!($module, "::", stringify!($test)), $test,
+        );
+    )+};
+}
+
+use add;
+
+/// A unit of work of these rows.
+fn work<E>(rows: impl IntoIterator<Item = E>) -> UnitOfWork
+where
+    E: Entity + OrderedKey<Field: EnsuredKey>,
+{
+    let mut work = UnitOfWork::new();
+    for row in rows {
+        work.add(row);
+    }
+    work
+}
+
+/// Connects.
+async fn connect(url: &str) -> Outcome<Conn> {
+    Ok(Conn::new(mysql::options(url)?).await?)
+}
+
+/// Executes statements, one after the other.
+async fn execute(conn: &mut Conn, statements: &[&str]) -> Outcome {
+    for sql in statements {
+        conn.query_drop(*sql).await?;
+    }
+    Ok(())
+}
+
+/// How many transactions other sessions have open in this database.
+const OPEN: &str = "COUNT(*) FROM information_schema.innodb_trx JOIN information_schema.processlist \
+    ON trx_mysql_thread_id = id WHERE db = DATABASE() AND id <> CONNECTION_ID()";
+
+/// Returns the number that an expression is.
+async fn number(conn: &mut Conn, sql: &str) -> Outcome<i64> {
+    let number = conn.query_first(format!("SELECT {sql}")).await?;
+    Ok(number.ok_or("no row")?)
+}
