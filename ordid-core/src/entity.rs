@@ -42,6 +42,7 @@ pub type SchemeOf<E> = <KeyOf<E> as KeyType>::Scheme;
     label = "not an entity",
     note = "add `#[derive(ordid::OrderedKey)]` to `{Self}` and mark its key with `#[ordid(key)]`"
 )]
+#[doc(alias("primary key", "entity"))]
 pub trait OrderedKey {
     /// The type of the key field: a key type `K`, or `Option<K>` where the key may be unassigned and
     /// [`key`](Self::key) returns `None`.

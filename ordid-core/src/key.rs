@@ -518,6 +518,7 @@ pub type ReservedKeys<K> = core::iter::Map<
     note = "give the entity a key type of its own, `#[derive(ordid::KeyType)] struct \
             OrderId(uuid::Uuid);`, or use `uuid::Uuid`"
 )]
+#[doc(alias("guid", "sequential id", "autoincrement", "auto increment"))]
 pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync + 'static {
     /// The plain value inside.
     type Raw: RawKey;

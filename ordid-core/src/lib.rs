@@ -8,6 +8,15 @@
 //! build on each other in the order above: a byte permutation or a comparison rule ([`layout`])
 //! knows no key, a column knows no scheme.
 //!
+//! | you want to | use |
+//! |---|---|
+//! | make a generator with a clock, entropy and a policy of your own | [`generator::OrderedGenerator`], [`generator::Policy`] |
+//! | add a scheme | [`Scheme`], [`generator::Slotted`], [`scheme::Layout`] |
+//! | add a column, or store keys through another library | [`storage::Stores`], [`storage::ColumnOn`] |
+//! | compare bytes as an engine does | [`layout::Comparison`] |
+//! | write rows through another library | [`Fields`], [`Sink`], and `ordid_sql::spi` |
+//! | keep leases or counters in another store | [`coordination::NodeAllocator`], [`coordination::SegmentSource`] |
+//!
 //! # Example: a key before the insert
 //!
 //! ```

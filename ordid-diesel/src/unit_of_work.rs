@@ -65,6 +65,7 @@ use crate::{
 /// assert_eq!(plan.tables[1].rows, 2);
 /// # Ok::<(), ordid_diesel::Error>(())
 /// ```
+#[doc(alias("bulk insert", "batch insert", "upsert", "insert many"))]
 pub struct UnitOfWork<DB: Backend>(pub(crate) Work<Binder<DB>>);
 
 ordid_sql::work_settings! { impl[DB: Backend] UnitOfWork<DB>, Binder<DB> }

@@ -51,6 +51,7 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias("bulk insert", "batch insert", "upsert", "insert many"))]
 pub struct UnitOfWork(Work<Binder>);
 
 ordid_sql::work_settings! { impl[] UnitOfWork, Binder }

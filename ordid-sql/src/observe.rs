@@ -102,7 +102,7 @@ pub fn hot_spot(table: &'static str, engine: &'static str) {
                 target: "ordid",
                 table,
                 engine,
-                "keys that rise put all inserts on one range: see PLATFORM.md, \"Engines beyond one machine\""
+                "keys that rise put all inserts on one range: take a spread key, see the guide, \"Beyond one machine\""
             );
         }
     }

@@ -17,6 +17,7 @@ use ordid_core::ColumnList;
 ///     OnConflict::of(mail).set(name)
 /// }
 /// ```
+#[doc(alias("upsert", "merge", "on duplicate key"))]
 #[derive(Debug)]
 pub struct OnConflict<E> {
     upsert: Upsert,

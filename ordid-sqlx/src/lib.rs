@@ -6,6 +6,23 @@
 //! $ cargo add sqlx --features runtime-tokio,sqlite
 //! ```
 //!
+//! | you want to | use |
+//! |---|---|
+//! | insert rows and their children in one transaction | [`UnitOfWork::add`], then [`UnitOfWork::flush`] |
+//! | change or remove rows in the same transaction | [`UnitOfWork::update`], [`UnitOfWork::delete`] |
+//! | insert or update | [`UnitOfWork::upsert`], [`UnitOfWork::insert_or_ignore`], [`OnConflict`] |
+//! | flush inside your own transaction | [`UnitOfWork::flush_in`] |
+//! | say how often and how long a flush tries | [`UnitOfWork::with_retry`], [`UnitOfWork::with_deadline`] |
+//! | write more rows than one transaction takes | [`UnitOfWork::in_chunks`] |
+//! | see the statements first | [`UnitOfWork::plan`] |
+//! | write to several databases | [`ShardedUnitOfWork`] |
+//! | use another column in one place | [`Stored`] |
+//! | lease a node, reserve numbers | [`SqlLease`], [`SqlCounter`] |
+//! | get integers for UUIDs | [`MappingTable`] |
+//! | follow a table | [`Follower`] |
+//!
+//! The [guide](https://github.com/ordid/ordid/blob/main/docs/src/README.md) has a chapter for each task.
+//!
 //! | key type's `sqlx(...)` | raw key | column type | stored as | order kept |
 //! |---|---|---|---|---|
 //! | `postgres = uuid` | 128 bits | `uuid` | 16 bytes | as bytes |

@@ -63,6 +63,7 @@ use crate::{
 ///     work.add(Loose { name: String::new() });
 /// }
 /// ```
+#[doc(alias("bulk insert", "batch insert", "upsert", "insert many"))]
 pub struct UnitOfWork<DB: Backend>(Work<Binder<DB>>);
 
 ordid_sql::work_settings! { impl[DB: Backend] UnitOfWork<DB>, Binder<DB> }

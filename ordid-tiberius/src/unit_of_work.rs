@@ -96,6 +96,7 @@ use crate::{
 /// work.add(Order { id: Uuid::generate(), total: 1250 });
 /// assert_eq!(work.len(), 1);
 /// ```
+#[doc(alias("bulk insert", "batch insert", "upsert", "insert many"))]
 pub struct UnitOfWork<D: Flavour = SqlServer>(Work<Binder<D>>);
 
 impl UnitOfWork {

@@ -6,6 +6,21 @@
 //! $ cargo add ordid-sqlx --features sqlite     # or postgres, mysql; or another adapter, see below
 //! ```
 //!
+//! | you want to | use |
+//! |---|---|
+//! | make a key type for an entity | [`#[derive(KeyType)]`](trait@KeyType), or [`uuid::Uuid`] as it is |
+//! | make a key, or many | `OrderId::generate()`, [`KeyType::fill`] |
+//! | declare a row with its key and its parents | [`#[derive(OrderedKey)]`](trait@OrderedKey) |
+//! | write rows | the `UnitOfWork` of an adapter, such as `ordid-sqlx` |
+//! | choose another kind of key | [`scheme`], and the guide's [six questions](https://github.com/ordid/ordid/blob/main/docs/src/choose-a-key.md) |
+//! | say what happens if the clock steps back | [`generator::Policy`] |
+//! | share 64-bit ids among processes | [`coordination`] |
+//! | get all rows of a day | [`KeyType::range`] |
+//! | write pages of a list | [`page`] |
+//! | make the same key of the same name | `KeyType::named` (feature `named`) |
+//! | get the same keys in every test | `testing::with_keys` (feature `testing`) |
+//! | find out what went wrong | [`Error`] |
+//!
 //! - A *key type* is a newtype over a raw key, one per entity, so that ids do not mix:
 //!   [`#[derive(KeyType)]`](trait@KeyType). [`uuid::Uuid`] itself is a key type too, so that
 //!   existing structs work unchanged.

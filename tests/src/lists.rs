@@ -126,11 +126,11 @@ fn derive_table() -> String {
     text
 }
 
-/// A file that is made of the catalogue, as a whole.
+/// A file that is made of the code, as a whole.
 #[derive(Debug)]
 pub struct List {
     /// Its path in the repository.
-    pub path: &'static str,
+    pub path: String,
     /// What it has to say.
     pub text: String,
 }
@@ -138,7 +138,7 @@ pub struct List {
 impl List {
     /// Returns where it is.
     pub fn file(&self) -> PathBuf {
-        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(self.path)
+        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(&self.path)
     }
 
     /// Returns what it says now; nothing if it is not there.
@@ -154,15 +154,15 @@ impl List {
     }
 }
 
-/// Returns all of them.
+/// Returns the files that are made of the catalogue.
 pub fn lists() -> Vec<List> {
     vec![
         List {
-            path: "ordid-derive/src/schemes.rs",
+            path: "ordid-derive/src/schemes.rs".to_owned(),
             text: derive_schemes(),
         },
         List {
-            path: "ordid-derive/src/schemes.md",
+            path: "ordid-derive/src/schemes.md".to_owned(),
             text: derive_table(),
         },
     ]

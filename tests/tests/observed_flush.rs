@@ -117,8 +117,8 @@ fn keys_that_rise_are_told_of_where_they_make_a_hot_spot() {
     };
     let begins = "INFO ordid.flush tables=1 rows=1".to_owned();
     let ends = "recorded retries=0".to_owned();
-    let warning = "WARN message=keys that rise put all inserts on one range: see PLATFORM.md, \"Engines beyond one \
-                   machine\" table=\"events\" engine=\"SQLite\"";
+    let warning = "WARN message=keys that rise put all inserts on one range: take a spread key, see the guide, \
+                   \"Beyond one machine\" table=\"events\" engine=\"SQLite\"";
     for (engine, warnings) in [
         (EngineProfile::SQLITE, vec![]),
         (engine, vec![warning.to_owned()]),

@@ -14,8 +14,10 @@ const MDBOOK: &str = "0.4.52";
 /// The source of the guide, from the root of the workspace.
 const SOURCE: &str = "docs/src";
 
-/// Builds the guide, and prints where it is.
+/// Writes the pictures of the guide, builds it, and prints where it is.
 pub(crate) fn docs() -> Result<ExitCode> {
+    let bin = ["run", "--quiet", "--locked", "-p", "ordid-tests", "--bin"];
+    run::succeed(run::cargo(&bin).arg("pictures"))?;
     let page = build()?;
     println!("\n{}", page.display());
     Ok(ExitCode::SUCCESS)
@@ -140,12 +142,12 @@ mod tests {
     fn links_out_of_the_guide_lead_to_the_repository() {
         let root = run::root();
         let chapter = root.join("docs/src/engines/sqlite.md");
-        let text = "[a](../../../PLATFORM.md#sqlite), [b](../faq.md), [c](https://example.org), [d](../../../tests/ui)";
+        let text = "[a](../../../PLATFORM.md#the-matrix), [b](../faq.md), [c](https://example.org), [d](../../../tests/ui)";
         let repository = env!("CARGO_PKG_REPOSITORY");
         assert_eq!(
             with_links_to_repository(text, &chapter, &root),
             format!(
-                "[a]({repository}/blob/main/PLATFORM.md#sqlite), [b](../faq.md), [c](https://example.org), \
+                "[a]({repository}/blob/main/PLATFORM.md#the-matrix), [b](../faq.md), [c](https://example.org), \
                  [d]({repository}/tree/main/tests/ui)"
             )
         );

@@ -75,7 +75,7 @@ pub(crate) fn is_external(target: &str) -> bool {
         .any(|scheme| target.starts_with(scheme))
 }
 
-/// Returns the links of a text, without what only looks like one in its code.
+/// Returns the links and pictures of a text, without what only looks like one in its code.
 pub(crate) fn links(text: &str) -> Vec<Link<'_>> {
     let prose = without_code(text);
     let mut links = Vec::new();
@@ -89,6 +89,17 @@ pub(crate) fn links(text: &str) -> Vec<Link<'_>> {
             }
         }
     }
+    // The pictures of the guide are HTML, since Markdown has none in two themes.
+    for attribute in [" src=\"", " srcset=\""] {
+        for (at, _) in prose.match_indices(attribute) {
+            let start = at + attribute.len();
+            if let Some(length) = prose[start..].find('"') {
+                let target = &text[start..start + length];
+                links.push(Link { start, target });
+            }
+        }
+    }
+    links.sort_by_key(|link| link.start);
     links
 }
 
@@ -274,6 +285,14 @@ mod tests {
                 .iter()
                 .all(|link| text[link.start..].starts_with(link.target))
         );
+    }
+
+    #[test]
+    fn pictures_are_links() {
+        let text =
+            "<source srcset=\"a.svg\"> [b](b) <img alt=\"c\" src=\"c.svg\"> `<img src=\"d.svg\">`";
+        let found: Vec<_> = links(text).into_iter().map(|link| link.target).collect();
+        assert_eq!(found, ["a.svg", "b", "c.svg"]);
     }
 
     #[test]

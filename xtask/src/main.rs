@@ -12,6 +12,8 @@ mod links;
 mod lists;
 mod packages;
 mod published;
+#[cfg(test)]
+mod questions;
 mod run;
 mod servers;
 mod summary;
@@ -60,7 +62,7 @@ enum Task {
         #[arg(long)]
         settings: bool,
     },
-    /// Build the guide in docs, and check the links of all documents
+    /// Draw the pictures of the guide in docs, build it, and check the links of all documents
     Docs,
     /// Write the lists that are made of the catalogue of schemes
     Lists,

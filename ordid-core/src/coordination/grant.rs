@@ -385,6 +385,7 @@ fn mismatch(message: String) -> Error {
 ///
 /// [`LeaseTerms`] does the arithmetic. `now` is the clock of the generator's, `last` the newest time in
 /// its keys. Errors are made with [`Error::coordination`].
+#[doc(alias("snowflake", "worker id", "machine id"))]
 pub trait NodeAllocator: Send + Sync {
     /// Takes a free node.
     ///

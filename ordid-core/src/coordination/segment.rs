@@ -189,6 +189,7 @@ impl<O: SegmentOrder> ExactSizeIterator for SegmentValues<O> {}
 /// What a source has to promise: no number comes twice, whatever fails. A reservation that was not
 /// heard of is a gap; a rollback is one, too. The count never wraps, and never begins anew because the
 /// store has lost it. Errors are made with [`Error::coordination`].
+#[doc(alias("sequence", "nextval", "ticket server"))]
 pub trait SegmentSource: Send + Sync {
     /// Whether its segments rise in the order of their reservation: [`Ordered`] or [`Unordered`].
     type Order: SegmentOrder;

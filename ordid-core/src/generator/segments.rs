@@ -138,6 +138,7 @@ pub enum WhenEmpty {
 /// # }
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
+#[doc(alias("sequence", "nextval", "autoincrement", "hilo"))]
 pub struct SegmentGenerator<O: SegmentOrder> {
     shared: Arc<Shared<O>>,
     when_empty: WhenEmpty,

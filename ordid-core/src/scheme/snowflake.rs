@@ -338,6 +338,7 @@ impl<L: SnowflakeLayout> TimeOrdered for Snowflake<L> {
 /// let error = SnowflakeNode::<Sonyflake>::new(65_536).unwrap_err();
 /// assert_eq!(error.to_string(), "node 65536 does not fit: scheme sonyflake has 16 bits for it");
 /// ```
+#[doc(alias("worker id", "machine id"))]
 pub struct SnowflakeNode<L = Twitter> {
     number: u64,
     layout: PhantomData<fn() -> L>,

@@ -46,6 +46,7 @@ use crate::{
 pub use super::gregorian::Parts;
 
 /// The scheme `uuid_create_sequential`.
+#[doc(alias("newsequentialid", "sequential guid"))]
 #[derive(Debug)]
 pub enum UuidCreateSequential {}
 

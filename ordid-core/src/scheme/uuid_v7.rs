@@ -38,6 +38,7 @@ use crate::{
 const COUNTER_LOW_BITS: u32 = 30;
 
 /// The scheme `uuid_v7`.
+#[doc(alias("guid", "sequential id", "time ordered uuid"))]
 #[derive(Debug)]
 pub enum UuidV7 {}
 

@@ -54,6 +54,7 @@ use crate::{
 const ALONG: Along = Along::new(Comparison::SqlServer, Fixed::rfc(8), 48, COUNT_BITS);
 
 /// The scheme `uuid_v8_sql_server`.
+#[doc(alias("comb", "sequential guid", "newsequentialid"))]
 #[derive(Debug)]
 pub enum UuidV8SqlServer {}
 

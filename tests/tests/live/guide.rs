@@ -1,5 +1,7 @@
 //! What the guide says of databases, and its SQL.
 
+mod snippets;
+
 use libtest_mimic::Trial;
 use ordid::{
     KeyType,
@@ -16,7 +18,24 @@ use crate::{
     on_scratch, sqlite,
 };
 
+/// The titles of the scripts that tests of this program run.
+const TITLES: [&str; 12] = [
+    "from-bigserial: children",
+    "from-bigserial: columns",
+    "from-bigserial: default",
+    "from-bigserial: end",
+    "from-bigserial: indexes",
+    "from-bigserial: switch",
+    "from-bigserial: times",
+    "follower: column",
+    "ordid_flushes: mysql",
+    "ordid_flushes: postgres",
+    "ordid_flushes: sqlite",
+    "partitions: table",
+];
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    snippets::trials(servers, trials);
     let name = "guide::bigserial_becomes_uuid";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, bigserial_becomes_uuid);
     let name = "guide::bigserial_goes_on_with_snowflakes";
@@ -124,6 +143,7 @@ struct OrderId(i64);
 
 /// Returns the guide's script of this title.
 fn script(title: &str) -> &'static str {
+    assert!(TITLES.contains(&title), "add {title:?} to `TITLES`");
     let chapters = [
         include_str!("../../../docs/src/migrate.md"),
         include_str!("../../../docs/src/pages.md"),
@@ -264,11 +284,7 @@ async fn bigserial_becomes_uuid(pool: Pool<Postgres>) -> Outcome {
 
 /// Returns the statements of a script, without their comments.
 pub fn statements(title: &str) -> Vec<String> {
-    let lines = script(title).lines();
-    let lines = lines.map(|line| line.split_once("--").map_or(line, |(sql, _)| sql).trim());
-    let sql = lines.collect::<Vec<_>>().join(" ");
-    let statements = sql.split(';').map(str::trim).filter(|it| !it.is_empty());
-    statements.map(str::to_owned).collect()
+    ordid_tests::snippets::statements(script(title))
 }
 
 /// Runs the statements of a script one by one, without a transaction around them.
@@ -406,9 +422,7 @@ async fn bigserial_goes_on(pool: Pool<Postgres>) -> Outcome {
     };
 
     raw_sql(TABLES).execute(&pool).await?;
-    raw_sql("ALTER TABLE orders ALTER COLUMN id DROP DEFAULT")
-        .execute(&pool)
-        .await?;
+    run_each(&pool, "from-bigserial: default").await?;
     let generator = OrderedGenerator::with_node(
         7_u64.try_into()?,
         SystemClock,

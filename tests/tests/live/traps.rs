@@ -1,4 +1,4 @@
-//! The traps of each engine, as `PLATFORM.md` numbers them: what goes wrong with plain SQL, and
+//! The traps of each engine, as the engine pages of the guide number them: what goes wrong with plain SQL, and
 //! that it does not with ordid's keys and declarations.
 //!
 //! What loses order at compile time is in `tests/ui`; what a wrong collation does is beside the

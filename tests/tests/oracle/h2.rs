@@ -18,6 +18,7 @@ use ordid_oracle::StoredAs;
 use ordid_tests::{
     dotnet::{self, NEWEST, StoredGuid},
     servers::Servers,
+    snippets::{self, Tables},
 };
 
 use crate::{
@@ -36,6 +37,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     };
     each_column_keeps_order! { add, order }
     add("a_key_is_there_once", duplicates);
+    add("the_sql_of_the_guide_runs", sql_of_the_guide);
     add("a_dotnet_table_of_raw16_goes_on", goes_on);
 }
 
@@ -109,6 +111,30 @@ where
 }
 
 /// The constraint is a primary key's, and the literal of a key finds it.
+/// Executes every block of the guide's page. A table with a foreign key then takes rows, has them in the order of their
+/// keys, and refuses one without a parent.
+fn sql_of_the_guide(url: &str) -> Outcome {
+    for snippet in snippets::of_engine("oracle")? {
+        let tables = snippet.tables();
+        let mut script: Vec<String> = tables.iter().map(Tables::create_parent).collect();
+        script.extend(snippet.statements());
+        let Some(tables) = tables else {
+            run(url, &(script.join(";\n") + ";"))?;
+            continue;
+        };
+        let keys: Vec<Uuid> = (0..3).map(|_| Uuid::generate()).collect();
+        script.extend(tables.insert(&[keys[2], keys[0], keys[1]]));
+        script.extend(
+            keys.iter()
+                .map(|key| format!("SELECT COUNT(*) FROM {}", tables.below(*key))),
+        );
+        assert_eq!(run(url, &(script.join(";\n") + ";"))?, ["0", "1", "2"]);
+        let orphan = tables.insert_orphan(Uuid::generate());
+        assert!(run(url, &format!("{orphan};")).is_err(), "{orphan}");
+    }
+    Ok(())
+}
+
 fn duplicates(url: &str) -> Outcome {
     let id = NetworkId::generate().to_raw();
     type Column = <NetworkId as StoredAs>::Column;

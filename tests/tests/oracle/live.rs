@@ -13,7 +13,7 @@ use ordid::{
     uuid::Uuid,
 };
 use ordid_oracle::{Stored, StoredAs};
-use ordid_tests::{login, servers::Servers};
+use ordid_tests::{login, servers::Servers, snippets};
 
 use crate::{
     Outcome,
@@ -40,12 +40,50 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add("circles", changes::circles_are_fixed_up_and_parted);
     add("deletes", changes::a_tree_goes_leaves_first);
     add("deferred", changes::deferred_keys_are_checked_at_commit);
+    add("the_sql_of_the_guide_runs", sql_of_the_guide);
     let mut add = |name: &str, test: fn(&str) -> Outcome| {
         let name = format!("oracle::{name}");
         server_trial(trials, servers, "oracle", &name, test);
     };
     add("dead_connection", changes::a_dead_connection_is_replaced);
     add("waits", changes::a_key_that_another_holds_is_waited_for);
+}
+
+/// Executes every block of the guide's page. A table with a foreign key then takes rows, has them in the order of their
+/// keys, and refuses one without a parent. The user must not have tables of these names.
+fn sql_of_the_guide(connection: &Connection) -> Outcome {
+    let outcome = run_sql_of_the_guide(connection);
+    for table in ["\"ORDERS\"", "\"CUSTOMERS\"", "\"ordid_nodes\""] {
+        let _ = connection.execute(&format!("DROP TABLE {table} PURGE"), &[]);
+    }
+    outcome
+}
+
+fn run_sql_of_the_guide(connection: &Connection) -> Outcome {
+    for snippet in snippets::of_engine("oracle")? {
+        let tables = snippet.tables();
+        if let Some(tables) = &tables {
+            connection.execute(&tables.create_parent(), &[])?;
+        }
+        for statement in snippet.statements() {
+            connection.execute(&statement, &[])?;
+        }
+        let Some(tables) = tables else {
+            continue;
+        };
+        let keys: Vec<Uuid> = (0..3).map(|_| Uuid::generate()).collect();
+        for statement in tables.insert(&[keys[2], keys[0], keys[1]]) {
+            connection.execute(&statement, &[])?;
+        }
+        for (below, key) in keys.iter().enumerate() {
+            let sql = format!("SELECT COUNT(*) FROM {}", tables.below(*key));
+            let found = connection.query_row_as::<i64>(&sql, &[])?;
+            assert_eq!(found, i64::try_from(below)?);
+        }
+        let orphan = tables.insert_orphan(Uuid::generate());
+        assert!(connection.execute(&orphan, &[]).is_err(), "{orphan}");
+    }
+    Ok(())
 }
 
 /// A table of a name that no other run has; dropped at the end.

@@ -13,10 +13,16 @@ pub(super) struct Fact {
     pub(super) source: &'static str,
 }
 
-/// The document with the measurements, and with the traps that tests show.
+/// The document with the measurements.
 const PLATFORM: &str = "https://github.com/ordid/ordid/blob/main/PLATFORM.md";
+/// The traps of engines, which tests show.
+const POSTGRES_TRAPS: &str =
+    "https://github.com/ordid/ordid/blob/main/docs/src/engines/postgresql.md#traps";
+const MARIADB_TRAPS: &str =
+    "https://github.com/ordid/ordid/blob/main/docs/src/engines/mariadb.md#traps";
+const UNIT_OF_WORK: &str = "https://github.com/ordid/ordid/blob/main/docs/src/unit-of-work.md";
 const ENGINES: &str =
-    "https://github.com/ordid/ordid/blob/main/PLATFORM.md#engines-beyond-one-machine";
+    "https://github.com/ordid/ordid/blob/main/docs/src/beyond-one-machine.md#profiles-of-engines";
 const SPREAD_KEYS: &str = "https://github.com/ordid/ordid/blob/main/docs/src/beyond-one-machine.md#spread-keys-over-machines";
 const RFC_SORTING: &str = "https://www.rfc-editor.org/rfc/rfc9562.html#section-6.11";
 const RFC_UNGUESSABLE: &str = "https://www.rfc-editor.org/rfc/rfc9562.html#section-6.9";
@@ -228,7 +234,7 @@ fn of_engine(question: Question) -> Vec<Fact> {
             fact(
                 "`uuid = text` and min(uuid) are errors on PostgreSQL 15: key types bind `uuid`, and ORDER BY id LIMIT 1 gives \
                  the least",
-                PLATFORM,
+                POSTGRES_TRAPS,
             ),
         ],
         (Engine::Mysql | Engine::Mariadb, false) => vec![
@@ -240,7 +246,7 @@ fn of_engine(question: Question) -> Vec<Fact> {
             fact(
                 "text compared with BINARY(16) finds nothing and says nothing; without strict mode the first 16 characters \
                  of a text are stored: key types bind bytes",
-                PLATFORM,
+                MARIADB_TRAPS,
             ),
         ]
         .into_iter()
@@ -298,7 +304,7 @@ fn of_engine(question: Question) -> Vec<Fact> {
         )],
         (Engine::Oracle | Engine::Postgres, true) => vec![fact(
             "no sequence is asked: the program has the key before the INSERT, and a batch goes in one round trip",
-            PLATFORM,
+            UNIT_OF_WORK,
         )],
     }
 }

@@ -23,6 +23,7 @@ use crate::leases::{
 ///
 /// `UPDATE .. RETURNING`, or MySQL's `LAST_INSERT_ID(value + n)`: one statement that a lock of the row
 /// makes rise. On a connection of its own, each for itself: no transaction of the program holds that lock.
+#[doc(alias("sequence", "autoincrement", "hilo"))]
 pub struct SqlCounter<S: StoreDriver> {
     store: Store<S>,
     name: String,

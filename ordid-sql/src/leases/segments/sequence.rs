@@ -23,6 +23,7 @@ use crate::leases::{
 /// rise over sessions).
 ///
 /// A reservation is of one block, all of it or the beginning: ask for as many numbers as the increment.
+#[doc(alias = "nextval")]
 pub struct PgSequence<S: StoreDriver> {
     store: Store<S>,
     name: String,

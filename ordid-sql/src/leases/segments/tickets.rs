@@ -77,6 +77,7 @@ pub enum TicketChoice {
 /// restart all servers with the new increment and their offsets (so that no session has the old ones); and
 /// call [`restripe`](Self::restripe) once, with all of them. It stops what still counts the old way, and has
 /// each server go on above the highest number of any.
+#[doc(alias("autoincrement", "flickr"))]
 #[derive(Debug)]
 pub struct Tickets64<S: StoreDriver> {
     servers: Vec<Server<S>>,

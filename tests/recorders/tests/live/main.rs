@@ -9,6 +9,7 @@ mod changes;
 #[allow(dead_code, reason = "what only the recorder's tests need")]
 #[path = "../recorders/sql_server/entities.rs"]
 mod entities;
+mod guide;
 
 use std::{future::Future, panic::AssertUnwindSafe};
 
@@ -54,6 +55,12 @@ fn main() {
     trial(&mut trials, &url, "keys_are_sorted_as_they_rise", sorted);
     trial(&mut trials, &url, "values_come_back", values_come_back);
     trial(&mut trials, &url, "a_graph_is_written_or_not", graph);
+    trial(
+        &mut trials,
+        &url,
+        "the_sql_of_the_guide_runs",
+        guide::sql_runs,
+    );
     trial(
         &mut trials,
         &for_loads,
