@@ -78,7 +78,10 @@ of them by its key, as they are there all or none. A flush with other changes lo
 the table that [`flushes_table`](crate::flushes_table) declares, as does any flush [`with_record`](Self::with_record)
 and one that inserts only rows which the database would take twice, or whose keys others may write. If entities were added, updated or deleted in between, the flush fails and sends nothing: flush again before that.
 
-[`with_deadline`](Self::with_deadline) bounds all attempts and waits together."
+While the outcome of a COMMIT is unknown, statements wait for locks for 10 s at most on PostgreSQL, MySQL, MariaDB and SQL
+Server, since the older transaction may hold the keys for hours. Each server but PostgreSQL keeps such a bound for the
+session, so the flush sets the session's own value again. [`with_deadline`](Self::with_deadline) bounds all attempts and
+waits together."
     };
     (flush_with) => {
         "\

@@ -14,6 +14,9 @@
 //!    of these columns as few references as will do.
 //!
 //! A reference that is satisfied by the order all the same is written as it is.
+//!
+//! MySQL and MariaDB delete rows by descending key, whatever their depths are. If rows of a deep tree have smaller keys than
+//! their parents, these references are cut as well, where they can be NULL: a statement for each depth takes longer.
 
 mod circles;
 
@@ -21,10 +24,13 @@ use std::{collections::HashMap, ops::Range};
 
 use self::circles::{Circle, Edge, Graph, STUCK, number};
 use crate::{
-    Action, Table, TreeDeletes,
+    Action, MAX_ROWS, Table, TreeDeletes,
     rows::{Cuts, List, TypelessRows},
 };
 use ordid_core::{Error, key::KeyBytes};
+
+/// So many statements that delete rows of one depth each are not worth to touch rows twice.
+const DEEP: usize = 100;
 
 /// What a database allows.
 #[derive(Debug, Clone, Copy)]
@@ -131,7 +137,7 @@ pub(crate) fn order(
     }
     let by = match list {
         List::Inserts => By::Depth,
-        List::Deletes => nodes.deletes_by(&states, rules),
+        List::Deletes => nodes.deletes_by(tables, &mut states, &depths, rules),
     };
     Ok(nodes.arrange(&depths, &states, tables, rows, list, by))
 }
@@ -316,8 +322,14 @@ impl Nodes {
         Ok(())
     }
 
-    /// Returns in which order the rows are deleted.
-    fn deletes_by(&self, states: &[State], rules: Rules) -> By {
+    /// Returns in which order the rows are deleted. Cuts references off where that saves statements.
+    fn deletes_by(
+        &self,
+        tables: &[Table],
+        states: &mut [State],
+        depths: &[u32],
+        rules: Rules,
+    ) -> By {
         if self.tables.len() > 1 {
             return By::Depth;
         }
@@ -327,9 +339,30 @@ impl Nodes {
         };
         match rules.tree_deletes {
             TreeDeletes::Any => By::AnyDepth,
-            TreeDeletes::ByKey if self.graph.edges.iter().zip(states).all(rises) => By::Key,
+            TreeDeletes::ByKey if self.graph.edges.iter().zip(&*states).all(rises) => By::Key,
+            TreeDeletes::ByKey if self.may_cut_what_falls(tables, depths) => {
+                for (edge, state) in self.graph.edges.iter().zip(states) {
+                    if edge.child < edge.parent {
+                        *state = State::Cut;
+                    }
+                }
+                By::Key
+            }
             TreeDeletes::ByKey | TreeDeletes::OneDepth => By::Depth,
         }
+    }
+
+    /// Returns whether rows that have a smaller key than their parent can be cut off from it, and a statement for each depth
+    /// would be many more.
+    fn may_cut_what_falls(&self, tables: &[Table], depths: &[u32]) -> bool {
+        let deepest = depths.iter().max().map_or(0, |deepest| *deepest as usize);
+        let mut falling = self.graph.edges.iter().filter(|it| it.child < it.parent);
+        let can_be_null = |edge: &Edge| {
+            let column = self.column(*edge);
+            tables[column.table].can_be_null(column.parent)
+        };
+        let statements = (falling.clone().count() + depths.len()) / MAX_ROWS;
+        deepest > DEEP.max(statements) && falling.all(can_be_null)
     }
 
     /// Says which rows are in a circle, and what would break it.
@@ -442,6 +475,7 @@ impl Nodes {
             match list {
                 // Rows of one depth go by table and then by position, as they are numbered.
                 List::Inserts => (depths[parent], parent) < (depths[child], child),
+                List::Deletes if by == By::Key => parent < child,
                 List::Deletes => depths[parent] < depths[child],
             }
         };

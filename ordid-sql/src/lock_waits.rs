@@ -26,6 +26,9 @@ pub enum LockWaits {
     /// MariaDB. They have no value for a transaction alone (MySQL ignores both in the hint `SET_VAR`; only MariaDB has
     /// `SET STATEMENT .. FOR`), so the session gets its own values back before the transaction ends.
     InnodbLockWaitTimeout,
+    /// By `SET LOCK_TIMEOUT`, as SQL Server, where a session waits without end unless it is told otherwise. It gets its own
+    /// value back before the transaction ends.
+    LockTimeoutOfSession,
 }
 
 impl LockWaits {
@@ -55,8 +58,8 @@ pub(crate) async fn bound<T: FlushTransaction>(
         LockWaits::AsSet => Ok(None),
         LockWaits::LockTimeout => {
             let bound = Statement::query(lock_timeout(within));
-            let set = open.execute(&bound, values()).await;
-            set.map(|_| None).map_err(|failed| failed.error)
+            open.set(&bound, values()).await?;
+            Ok(None)
         }
         LockWaits::InnodbLockWaitTimeout => {
             let rows = open.read(&Statement::query(INNODB_WAITS), values()).await?;
@@ -69,9 +72,22 @@ pub(crate) async fn bound<T: FlushTransaction>(
                 return Ok(None);
             }
             let bound = Statement::query(set_innodb_waits(bound));
-            let set = open.execute(&bound, values()).await;
-            let own = Statement::query(set_innodb_waits(found));
-            set.map(|_| Some(own)).map_err(|failed| failed.error)
+            open.set(&bound, values()).await?;
+            Ok(Some(Statement::query(set_innodb_waits(found))))
+        }
+        LockWaits::LockTimeoutOfSession => {
+            let rows = open
+                .read(&Statement::query(OWN_LOCK_TIMEOUT), values())
+                .await?;
+            let found: Option<i64> = rows.first().and_then(|row| row.text.parse().ok());
+            let bound = milliseconds(within);
+            // -1: without end.
+            let Some(found) = found.filter(|found| *found < 0 || *found > bound) else {
+                return Ok(None);
+            };
+            let set = |milliseconds| Statement::query(format!("SET LOCK_TIMEOUT {milliseconds}"));
+            open.set(&set(bound), values()).await?;
+            Ok(Some(set(found)))
         }
     }
 }
@@ -84,18 +100,26 @@ pub(crate) async fn give_back<T: FlushTransaction>(
     values: impl Fn() -> T::Binder,
 ) {
     if let Some(own) = own {
-        let _ = open.execute(&own, values()).await;
+        let _ = open.set(&own, values()).await;
     }
 }
 
 /// `current_setting` has the unit in its text, as in `10s`, and intervals read all of these units.
 fn lock_timeout(within: Duration) -> String {
-    let milliseconds = within.as_millis().clamp(1, 1 << 30);
+    let milliseconds = milliseconds(within);
     format!(
         "SELECT pg_catalog.set_config('lock_timeout', '{milliseconds}ms', true) \
          WHERE pg_catalog.current_setting('lock_timeout') = '0' \
          OR pg_catalog.current_setting('lock_timeout')::interval > interval '{milliseconds}ms'"
     )
+}
+
+/// The value is an `int`.
+const OWN_LOCK_TIMEOUT: &str = "SELECT CAST(@@LOCK_TIMEOUT AS nvarchar(20))";
+
+/// Never 0, which is no bound on PostgreSQL, and no wait on SQL Server.
+fn milliseconds(within: Duration) -> i64 {
+    within.as_millis().clamp(1, 1 << 30).try_into().unwrap_or(1)
 }
 
 /// Two numbers as one text.
@@ -145,6 +169,8 @@ mod tests {
         assert_eq!(seconds(SECOND), 1);
         assert_eq!(seconds(SECOND + Duration::from_millis(1)), 2);
         assert_eq!(seconds(Duration::MAX), 1 << 20);
+        assert_eq!(milliseconds(Duration::ZERO), 1);
+        assert_eq!(milliseconds(Duration::MAX), 1 << 30);
         assert!(lock_timeout(Duration::ZERO).contains("'1ms'"));
     }
 

@@ -155,7 +155,8 @@ pub enum TreeDeletes {
     /// are bound.
     Any,
     /// Any rows of which each has a greater key than its parent: the statement says `ORDER BY` key `DESC`, and the
-    /// database deletes and checks row by row. Where a row has not, a statement takes rows of one depth.
+    /// database deletes and checks row by row. A row that has not is cut off from its parent first if the tree is deep and
+    /// the column can be NULL; otherwise a statement takes rows of one depth.
     ByKey,
 }
 
@@ -366,13 +367,15 @@ impl EngineProfile {
     /// SQL Server.
     pub const SQL_SERVER: Self = Self {
         bulk: true,
+        bounds_waits: LockWaits::LockTimeoutOfSession,
         updates: Updates::JoinValues,
         ..Self::of::<SqlServer>(classify::sql_server::classify)
     }
     .with_words([" WITH (READCOMMITTEDLOCK)", ""], None);
 
     /// Babelfish. The options that make a bulk load an `INSERT` were not tried there, so it gets none. It does not parse
-    /// a `]` that is doubled in a quoted name.
+    /// a `]` that is doubled in a quoted name. `LOCK_TIMEOUT` was not tried there either, so nothing bounds its waits but the
+    /// flush's deadline.
     pub const BABELFISH: Self = Self {
         updates: Updates::JoinValues,
         ..Self::of::<Babelfish>(classify::sql_server::classify)

@@ -402,6 +402,23 @@ pub trait FlushTransaction: Send + Sized {
         values: Self::Binder,
     ) -> impl Future<Output = Result<Changed, StatementFailure<Self::Error>>> + Send;
 
+    /// Sends a statement that changes a setting of the session. A library whose [`execute`](Self::execute) sends a statement
+    /// in such a way that the server takes the setting back at its end writes this anew, as on SQL Server.
+    ///
+    /// # Errors
+    ///
+    /// The library's error.
+    fn set(
+        &mut self,
+        statement: &Statement,
+        values: Self::Binder,
+    ) -> impl Future<Output = Result<(), DriverError<Self::Error>>> + Send {
+        async move {
+            let set = self.execute(statement, values).await;
+            set.map(drop).map_err(|failed| failed.error)
+        }
+    }
+
     /// Returns whether a query has a row.
     ///
     /// # Errors

@@ -10,6 +10,7 @@
 pub mod commit;
 pub mod cut;
 pub mod deadlock;
+pub mod ended;
 mod engine;
 mod flusher;
 pub mod galera;

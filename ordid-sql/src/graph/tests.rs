@@ -413,6 +413,37 @@ fn a_chain_is_deleted_children_first_in_few_statements() {
     assert_eq!(deleted::<Sqlite>(rising), (5, last_first));
 }
 
+/// A statement for each depth would take far longer.
+#[test]
+fn rows_of_a_deep_tree_are_cut_off_from_parents_with_greater_keys() {
+    fn deleted(link: Link, rows: impl Iterator<Item = Row>) -> Vec<(Action, usize, Range<usize>)> {
+        let mut given = schema(&[vec![link]]);
+        given[0].deletes = rows.collect();
+        sent(&planned::<MySql>(&mut given).unwrap())
+    }
+    let falling = |length: u128| (1..=length).map(move |key| row(key, &[(key + 1) % (length + 1)]));
+    let unlink = |rows| (Action::Unlink { parent: 0 }, 0, 0..rows);
+    let delete = |rows| (Action::Delete, 0, 0..rows);
+    assert_eq!(deleted(to(0), falling(150)), [unlink(149), delete(150)]);
+    assert_eq!(deleted(to(0), falling(90)).len(), 90);
+    // It cannot be NULL but in the first row of all, which has no parent.
+    assert_eq!(deleted(not_null(0), falling(150)).len(), 150);
+    // One row has moved to another place.
+    let moved = (1..=150).map(|key| {
+        row(
+            key,
+            &[if key == 2 {
+                0
+            } else if key == 1 {
+                2
+            } else {
+                key - 1
+            }],
+        )
+    });
+    assert_eq!(deleted(to(0), moved), [unlink(1), delete(150)]);
+}
+
 #[test]
 fn rows_are_deleted_children_first_and_on_sqlite_one_depth_a_statement() {
     let mut given = schema(&[vec![], vec![not_null(0), to(1)], vec![to(1)]]);

@@ -165,6 +165,12 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
         Ok(Changed::Rows(changed.map_err(classify)?))
     }
 
+    /// As a batch: what `sp_executesql` sets ends with it.
+    async fn set(&mut self, statement: &Statement, _: Binder<D>) -> Result<(), DriverError<Error>> {
+        let set = batch(self.connection.client, &statement.sql).await;
+        set.map_err(classify)
+    }
+
     async fn exists(
         &mut self,
         query: &Statement,

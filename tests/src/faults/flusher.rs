@@ -6,7 +6,7 @@ use ordid_sql::FlushError;
 use ordid_sqlx::{Flushed, Progress, Retry, UnitOfWork};
 use sqlx::{MySql, Postgres, Sqlite};
 
-use super::{Engine, Graph, PATIENCE, Remote, pool};
+use super::{Engine, Graph, PATIENCE, Remote, ended::FlushesWithin, pool};
 use crate::{
     servers::{Options, Scratch},
     trials::Outcome,
@@ -17,7 +17,7 @@ pub trait Library: 'static {
     /// For PostgreSQL.
     type Postgres: Flusher<Database = Postgres>;
     /// For MySQL and `MariaDB`.
-    type MySql: Flusher<Database = MySql>;
+    type MySql: FlushesWithin<Database = MySql>;
     /// For SQLite.
     type Sqlite: Flusher<Database = Sqlite>;
 }
@@ -109,6 +109,8 @@ pub struct Failed {
     pub is_plan: bool,
     /// Either all rows are written or none is.
     pub is_commit_unknown: bool,
+    /// The server has ended the user's transaction.
+    pub is_transaction_over: bool,
     /// There is no connection any more.
     pub is_connection_lost: bool,
     /// Another time may succeed.
@@ -173,6 +175,7 @@ where
             message: error.to_string(),
             is_plan: error.is_plan(),
             is_commit_unknown: error.is_commit_unknown(),
+            is_transaction_over: error.is_transaction_over(),
             is_connection_lost: error.is_connection_lost(),
             is_transient: error.is_transient(),
             is_flushes_table_missing: error.is_flushes_table_missing(),

@@ -4,12 +4,12 @@ use std::{fs, str::FromStr};
 
 use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
-use sqlx::ConnectOptions as _;
+use sqlx::{ConnectOptions as _, Sqlite};
 
 use super::{
-    Flusher, Library, PATIENCE, Site,
+    Engine, Flusher, Library, PATIENCE, Site,
     kill::{Process, Program, ended, say},
-    limits, on_server,
+    limits, on_file, on_server,
 };
 use crate::{
     servers::{Options, Servers},
@@ -37,15 +37,34 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>, program: P
             .await?;
         measured(&site, program)
     });
-    on_server::<L::MySql, _, _>(trials, servers, "mariadb", NAME, async move |site| {
-        site.execute("ALTER TABLE orders DROP INDEX label, MODIFY label LONGTEXT NOT NULL")
+    for server in ["mariadb", "mysql"] {
+        on_server::<L::MySql, _, _>(trials, servers, server, NAME, async move |site| {
+            site.execute("ALTER TABLE orders DROP INDEX label, MODIFY label LONGTEXT NOT NULL")
+                .await?;
+            measured(&site, program)
+        });
+    }
+    on_files::<L::Sqlite>(trials, program);
+}
+
+/// Adds that of SQLite, where the database itself is in the process.
+pub fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>, program: Program) {
+    if cfg!(target_os = "linux") {
+        on_file::<W, _, _>(trials, NAME, async move |site| {
+            // Without the index of the labels.
+            let [_, orders, items, _] = Sqlite::tables();
+            let orders = orders.replace("UNIQUE", "");
+            site.execute(&format!(
+                "DROP TABLE items; DROP TABLE orders; {orders}; {items}"
+            ))
             .await?;
-        measured(&site, program)
-    });
+            measured(&site, program)
+        });
+    }
 }
 
 /// A process of its own has no memory but its own.
-fn measured<DB: super::Served>(site: &Site<DB>, program: Program) -> Outcome {
+fn measured<DB: Engine>(site: &Site<DB>, program: Program) -> Outcome {
     let url = site.options().to_url_lossy().to_string();
     let mut process = Process::start(program(), &[&url, "large"])?;
     process.go()?;

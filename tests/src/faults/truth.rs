@@ -73,6 +73,35 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
             left_out_by::<L::Postgres>(site, left_out, "DROP TRIGGER leave_out ON items").await
         },
     );
+    on_server::<L::Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
+        "truth::a_row_that_a_rule_leaves_out_fails_the_flush",
+        async |site| {
+            let left_out = "CREATE RULE leave_out AS ON INSERT TO items WHERE NEW.position = 3 DO INSTEAD NOTHING";
+            left_out_by::<L::Postgres>(site, left_out, "DROP RULE leave_out ON items").await
+        },
+    );
+    on_server::<L::Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
+        "truth::a_row_that_a_view_leaves_out_fails_the_flush",
+        async |site| {
+            let takes = "CREATE OR REPLACE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS \
+                         'BEGIN INSERT INTO all_items SELECT NEW.*; RETURN NEW; END'";
+            let leaves_out = takes.replace(
+                "BEGIN",
+                "BEGIN IF NEW.position = 3 THEN RETURN NULL; END IF;",
+            );
+            let view = format!(
+                "ALTER TABLE items RENAME TO all_items; CREATE VIEW items AS SELECT * FROM all_items; {leaves_out}; \
+                 CREATE TRIGGER take INSTEAD OF INSERT ON items FOR EACH ROW EXECUTE FUNCTION take()"
+            );
+            left_out_by::<L::Postgres>(site, &view, takes).await
+        },
+    );
     on_files::<L::Sqlite>(trials);
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", NOT_UNIQUE, async |site| {
         postgres_not_unique(&site).await?;
@@ -128,6 +157,18 @@ pub fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>) {
             let left_out = "CREATE TRIGGER leave_out BEFORE INSERT ON items WHEN NEW.position = 3 \
                             BEGIN SELECT RAISE(IGNORE); END";
             left_out_by::<W>(site, left_out, "DROP TRIGGER leave_out").await
+        },
+    );
+    on_file::<W, _, _>(
+        trials,
+        "truth::rows_of_a_view_fail_the_flush_where_nobody_counts_them",
+        async |site| {
+            // SQLite counts no row that a trigger of a view inserts.
+            let view = "ALTER TABLE items RENAME TO all_items; CREATE VIEW items AS SELECT * FROM all_items; \
+                        CREATE TRIGGER take INSTEAD OF INSERT ON items BEGIN \
+                        INSERT INTO all_items VALUES (NEW.id, NEW.order_id, NEW.unit, NEW.position); END";
+            let drop = "DROP VIEW items; ALTER TABLE all_items RENAME TO items";
+            left_out_at::<W>(site, 0, view, drop).await
         },
     );
 }
@@ -462,6 +503,16 @@ async fn not_sent_again<W: Flusher<Database: Served>>(site: Site<W::Database>) -
 
 /// The trigger is there, and then it is not.
 async fn left_out_by<W: Flusher>(site: Site<W::Database>, trigger: &str, drop: &str) -> Outcome {
+    left_out_at::<W>(site, 3, trigger, drop).await
+}
+
+/// This item is the first one that is left out.
+async fn left_out_at<W: Flusher>(
+    site: Site<W::Database>,
+    item: usize,
+    trigger: &str,
+    drop: &str,
+) -> Outcome {
     site.execute(trigger).await?;
     let graph = Graph::new(1, Shape::SMALL);
     let mut work = W::of(&graph, Retry::DEFAULT);
@@ -471,7 +522,7 @@ async fn left_out_by<W: Flusher>(site: Site<W::Database>, trigger: &str, drop: &
     assert_eq!(error.table.as_deref(), Some("items"));
     assert!(error.message.contains("uncounted"), "{error}");
     assert!(
-        error.message.contains(&graph.items[3].id.to_string()),
+        error.message.contains(&graph.items[item].id.to_string()),
         "{error}"
     );
     site.execute(drop).await?;

@@ -12,8 +12,8 @@ use std::process::Command;
 
 use ordid_tests::{
     faults::{
-        Sqlx, commit, cut, deadlock, galera, kill, language, limits, markers, memory, refused,
-        restart, standby, truth,
+        Sqlx, commit, cut, deadlock, ended, galera, kill, language, limits, markers, memory,
+        refused, restart, standby, truth,
     },
     trials::run_all,
 };
@@ -27,6 +27,7 @@ fn main() {
         kill::trials::<Sqlx>(servers, trials, program);
         journal::trials(servers, trials);
         deadlock::trials::<Sqlx>(servers, trials);
+        ended::trials::<Sqlx>(servers, trials);
         markers::trials::<Sqlx>(servers, trials);
         refused::trials::<Sqlx>(servers, trials);
         language::trials::<Sqlx>(servers, trials);

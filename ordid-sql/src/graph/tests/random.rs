@@ -499,6 +499,36 @@ fn changed<D: FlushDialect>(
     seen.unlinked += cuts - fixed_up;
 }
 
+/// A chain whose keys are in no order, and a second reference to any row of it, or to the row itself.
+#[test]
+fn deep_trees_are_deleted_without_breaking_a_foreign_key() {
+    const ROWS: u128 = 210;
+    let key = |row: u128| row * 73 % 211 + 1;
+    for seed in 0..20 {
+        let links = vec![vec![to(0), to(0)]];
+        let mut given = schema(&links);
+        let mut database = Database::of(&links);
+        for number in 0..ROWS {
+            let parent = if number == 0 { 0 } else { key(number - 1) };
+            let other = match (number * 31 + seed * 17) % (ROWS + 5) {
+                it if it < ROWS => key(it),
+                _ => 0,
+            };
+            let row = row(key(number), &[parent, other]);
+            database.put(0, &row);
+            given[0].deletes.push(row);
+        }
+        let plan = planned::<MySql>(&mut given).unwrap();
+        assert_eq!(
+            plan.chunks().count(),
+            3,
+            "two columns are cut, and the rows go"
+        );
+        database.execute(&plan, &given, &MySql::PROFILE);
+        assert!(database.rows[0].is_empty());
+    }
+}
+
 /// 10,000 graphs under `cargo xtask soak`, and fewer where a minute is long.
 #[test]
 fn any_graph_of_rows_is_written_without_breaking_a_foreign_key() {

@@ -9,7 +9,7 @@ use diesel_async::{
 use ordid::OrderedKey;
 use ordid_diesel::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Engine, Failed, Flusher, Graph, HowChanged, Library},
+    faults::{Engine, Failed, Flusher, Graph, HowChanged, Library, ended::FlushesWithin},
     servers::{Client as _, Options},
     trials::Outcome,
 };
@@ -263,6 +263,21 @@ where
     ) -> Result<Flushed, Failed> {
         let url = Self::Database::client_url(options);
         let outcome = O::flush(&mut self.0, url, O::Backend::SETUP).await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}
+
+impl<O> FlushesWithin for Work<O>
+where
+    O: Over<Backend: Rows>,
+{
+    async fn flush_within(
+        &mut self,
+        options: &Options<Self::Database>,
+        before: &'static [&'static str],
+    ) -> Result<Flushed, Failed> {
+        let url = Self::Database::client_url(options);
+        let outcome = O::flush_within(&mut self.0, url, O::Backend::SETUP, before).await;
         outcome.map_err(|error| Failed::from(&error))
     }
 }

@@ -31,8 +31,8 @@ use std::{
 
 use ordid_tests::{
     faults::{
-        Flusher, Library, commit, cut, deadlock, galera, kill, language, limits, markers, memory,
-        refused, restart, standby, truth,
+        Flusher, Library, commit, cut, deadlock, ended, galera, kill, language, limits, markers,
+        memory, refused, restart, standby, truth,
     },
     servers::{Options, Servers},
     trials::{Outcome, run_all},
@@ -95,6 +95,7 @@ fn of<L: Library>(
     restart::trials::<L>(servers, trials);
     kill::trials::<L>(servers, trials, program);
     deadlock::trials::<L>(servers, trials);
+    ended::trials::<L>(servers, trials);
     markers::trials::<L>(servers, trials);
     refused::trials::<L>(servers, trials);
     language::trials::<L>(servers, trials);
@@ -112,6 +113,7 @@ fn on_files<W: Flusher<Database = Sqlite>>(
     kill::on_files::<W>(trials, program);
     deadlock::on_files::<W>(trials);
     markers::on_files::<W>(trials);
+    memory::on_files::<W>(trials, program);
     refused::on_files::<W>(trials);
     truth::on_files::<W>(trials);
 }

@@ -4,11 +4,13 @@ use std::{marker::PhantomData, time::Duration};
 
 use ordid_seaorm::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Engine, Failed, Flusher, Graph, HowChanged, Library, PATIENCE, pool},
+    faults::{
+        Engine, Failed, Flusher, Graph, HowChanged, Library, PATIENCE, ended::FlushesWithin, pool,
+    },
     servers::Options,
     trials::Outcome,
 };
-use sea_orm::DatabaseConnection;
+use sea_orm::{ConnectionTrait as _, DatabaseConnection, TransactionTrait as _};
 use sqlx::{MySql, Postgres, Sqlite, pool::PoolOptions};
 
 use crate::{connect::Connect, keys::key};
@@ -224,6 +226,27 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
             pool.close().await;
         }
         outcome
+    }
+}
+
+impl FlushesWithin for Work<MySql> {
+    async fn flush_within(
+        &mut self,
+        options: &Options<MySql>,
+        before: &'static [&'static str],
+    ) -> Result<Flushed, Failed> {
+        let pool = PoolOptions::<MySql>::new().max_connections(1);
+        let connection = MySql::connect(pool.connect_lazy_with(options.clone()));
+        let begun = connection.begin().await;
+        let transaction = begun.expect("the server is there");
+        for sql in before {
+            let sent = transaction.execute_unprepared(sql).await;
+            sent.expect("nobody holds the row");
+        }
+        let outcome = self.work.flush_in(&transaction).await;
+        let _ = transaction.rollback().await;
+        let _ = connection.close().await;
+        outcome.map_err(|error| Failed::from(&error))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::{future::Future, marker::PhantomData, mem};
 
-use diesel::connection::LoadConnection;
-use diesel_async::AsyncConnection;
+use diesel::connection::{LoadConnection, TransactionManager as _};
+use diesel_async::{AsyncConnection, TransactionManager as _};
 use ordid_diesel::{Error, Flushed, UnitOfWork};
 use ordid_tests::trials::Outcome;
 
@@ -26,6 +26,15 @@ pub trait Over: 'static {
         work: &mut UnitOfWork<Self::Backend>,
         url: String,
         setup: &'static str,
+    ) -> impl Future<Output = Result<Flushed, Error>>;
+
+    /// Flushes inside of a transaction over such a connection, behind these statements, and rolls it back.
+    #[allow(dead_code, reason = "what only the tests of faults need")]
+    fn flush_within(
+        work: &mut UnitOfWork<Self::Backend>,
+        url: String,
+        setup: &'static str,
+        before: &'static [&'static str],
     ) -> impl Future<Output = Result<Flushed, Error>>;
 
     /// Creates the table of marker rows, over such a connection.
@@ -65,6 +74,30 @@ impl<C: LoadConnection<Backend: Known> + 'static> Over for Blocking<C> {
         outcome
     }
 
+    async fn flush_within(
+        work: &mut UnitOfWork<C::Backend>,
+        url: String,
+        setup: &'static str,
+        before: &'static [&'static str],
+    ) -> Result<Flushed, Error> {
+        let mut own = mem::take(work);
+        let flush = tokio::task::spawn_blocking(move || {
+            let mut connection = connect::<C>(&url, setup).expect("the server is there");
+            let begun = C::TransactionManager::begin_transaction(&mut connection);
+            begun.expect("nothing is open");
+            for sql in before {
+                let sent = connection.batch_execute(sql);
+                sent.expect("nobody holds the row");
+            }
+            let outcome = own.flush_in(&mut connection);
+            let _ = C::TransactionManager::rollback_transaction(&mut connection);
+            (own, outcome)
+        });
+        let (own, outcome) = flush.await.expect("a flush does not panic");
+        *work = own;
+        outcome
+    }
+
     async fn create_flushes_table(url: String, setup: &'static str) -> Outcome {
         let create = tokio::task::spawn_blocking(move || -> Outcome {
             Ok(ordid_diesel::create_flushes_table(&mut connect::<C>(
@@ -96,6 +129,25 @@ impl<C: AsyncConnection<Backend: Known> + 'static> Over for Awaited<C> {
     ) -> Result<Flushed, Error> {
         let connect = || connect_async::<C>(&url, setup);
         work.flush_with_async(connect).await
+    }
+
+    async fn flush_within(
+        work: &mut UnitOfWork<C::Backend>,
+        url: String,
+        setup: &'static str,
+        before: &'static [&'static str],
+    ) -> Result<Flushed, Error> {
+        let connection = connect_async::<C>(&url, setup).await;
+        let mut connection = connection.expect("the server is there");
+        let begun = C::TransactionManager::begin_transaction(&mut connection).await;
+        begun.expect("nothing is open");
+        for sql in before {
+            let sent = connection.batch_execute(sql).await;
+            sent.expect("nobody holds the row");
+        }
+        let outcome = work.flush_in_async(&mut connection).await;
+        let _ = C::TransactionManager::rollback_transaction(&mut connection).await;
+        outcome
     }
 
     async fn create_flushes_table(url: String, setup: &'static str) -> Outcome {

@@ -21,7 +21,9 @@ const INSERT: &str = "INSERT INTO [customers] ([id], [name], [note]) VALUES (@P1
 const PROBE: &str = "SELECT 1 FROM [customers] WITH (READCOMMITTEDLOCK) WHERE [id] = @P1";
 const PROBE_RECORD: &str = "SELECT 1 FROM ordid_flushes WITH (READCOMMITTEDLOCK) WHERE id = @P1";
 /// What a connection sends that finds the rows: a probe is a transaction of its own.
-const ASKED: [&str; 4] = [ASK, "BEGIN", PROBE, "ROLLBACK"];
+const ASKED: [&str; 5] = [ASK, "BEGIN", WAITS, PROBE, "ROLLBACK"];
+/// What asks how long the session waits for locks.
+const WAITS: &str = "SELECT CAST(@@LOCK_TIMEOUT AS nvarchar(20))";
 const DELETE: &str = "DELETE FROM [customers] WHERE [id] = @P1; SELECT @@ROWCOUNT";
 
 fn customer(name: &str) -> Customer {
@@ -155,7 +157,10 @@ impl Peer for Server {
     }
 
     fn sent(&self) -> Vec<String> {
-        texts(&requests(&self.recorder))
+        let mut sent = texts(&requests(&self.recorder));
+        // See `waits_for_locks_are_bounded_in_doubt`.
+        sent.retain(|text| text != WAITS && !text.starts_with("SET LOCK_TIMEOUT"));
+        sent
     }
 
     fn keys(&self, text: &str) -> Vec<Vec<u8>> {
@@ -254,6 +259,48 @@ async fn a_duplicate_of_rows_that_are_not_found_leaves_the_commit_unknown() {
     assert_eq!((error.retries(), work.len()), (3, 2));
 }
 
+/// A session of SQL Server waits without end, and the old one may hold the keys behind a silent network. Its own value is
+/// set back before the transaction ends: the client is the user's.
+#[tokio::test]
+async fn waits_for_locks_are_bounded_in_doubt() {
+    for (own, bound) in [
+        ("-1", true),
+        ("60000", true),
+        ("10000", false),
+        ("0", false),
+    ] {
+        let recorder = Recorder::start().unwrap();
+        recorder.once("COMMIT", Answer::HangUp);
+        recorder.always(PROBE, Answer::rows([], []));
+        recorder.always(WAITS, Answer::text(own));
+        let flushed = flush(&mut two(), &recorder).await.unwrap();
+        assert_eq!((flushed.rows(), flushed.retries), (2, 1));
+        let log = recorder.take();
+        let last = by_connection(&log).pop().unwrap();
+        let back = format!("SET LOCK_TIMEOUT {own}");
+        let within = |what: &[&str], end| {
+            let mut sent = vec!["BEGIN".to_owned(), WAITS.to_owned()];
+            sent.extend(bound.then(|| "SET LOCK_TIMEOUT 10000".to_owned()));
+            sent.extend(what.iter().map(ToString::to_string));
+            sent.extend(bound.then(|| back.clone()));
+            sent.push(String::from(end));
+            sent
+        };
+        let mut expected = vec![ASK.to_owned()];
+        expected.extend(within(&[PROBE], "ROLLBACK"));
+        expected.extend(within(&[INSERT], "COMMIT"));
+        assert_eq!(last, expected, "{own}");
+        // A batch: `sp_executesql` would take the setting back.
+        let is_batch = |it: &&Received| matches!(it.request, Request::Batch(_));
+        let set = log
+            .iter()
+            .filter(|it| it.request.text().starts_with("SET LOCK"));
+        assert!(
+            set.clone().count() == if bound { 4 } else { 0 } && set.clone().all(|it| is_batch(&it))
+        );
+    }
+}
+
 /// A commit that the server answered, if by an error, is not asked for.
 #[tokio::test]
 async fn a_refused_commit_is_not_in_doubt() {
@@ -325,7 +372,7 @@ async fn a_flush_over_one_client_leaves_the_question_to_the_next() {
         let flushed = work.flush(&mut connect(&recorder).await).await.unwrap();
         assert_eq!(flushed.rows(), 2);
         assert!(work.is_empty());
-        let again = [&ASKED[..], &["BEGIN", INSERT, "COMMIT"]].concat();
+        let again = [&ASKED[..], &["BEGIN", WAITS, INSERT, "COMMIT"]].concat();
         let sent = if found { &ASKED[..] } else { &again[..] };
         assert_eq!(texts(&recorder.take()), sent);
         // It is over: the next flush asks for nothing.
@@ -347,7 +394,7 @@ async fn a_question_that_is_lost_is_asked_again() {
     let flushed = flush(&mut work, &recorder).await.unwrap();
     assert_eq!(flushed.rows(), 2);
     let sent = by_connection(&recorder.take());
-    assert_eq!(sent[1..], [&ASKED[..3], &ASKED]);
+    assert_eq!(sent[1..], [&ASKED[..4], &ASKED]);
 
     let mut work = two();
     for at in ["COMMIT", PROBE] {
