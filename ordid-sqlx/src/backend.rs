@@ -1,7 +1,7 @@
 //! What the unit of work needs of an engine, sealed, so that users' generic code asks for
 //! `DB: Backend, E: Entity<DB>` and no executor bounds.
 
-use std::{cell::Cell, convert::Infallible, fmt::Debug};
+use std::{any::Any, cell::Cell, convert::Infallible, fmt::Debug};
 
 use ordid_core::{
     Fields, KeyField, OrderedKey, RawKeyOf, Reads, Sink, entity::AnyValue, uuid::Uuid,
@@ -63,9 +63,9 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
     #[doc(hidden)]
     type Bulk: Bulk<Self>;
 
-    /// Returns how many bytes of values are in a buffer, where it tells.
+    /// Returns how many bytes of values are in a buffer; `None` where it does not tell.
     #[doc(hidden)]
-    fn buffered(buffer: &Self::ArgumentBuffer) -> usize;
+    fn buffered(buffer: &Self::ArgumentBuffer) -> Option<usize>;
 
     /// Binds the key of a marker row.
     #[doc(hidden)]
@@ -277,7 +277,7 @@ macro_rules! backend {
 
             type Bulk = $bulk;
 
-            fn buffered(buffer: &Self::ArgumentBuffer) -> usize {
+            fn buffered(buffer: &Self::ArgumentBuffer) -> Option<usize> {
                 $buffered(buffer)
             }
 
@@ -553,7 +553,7 @@ impl<DB: Backend> RowBinder for Binder<DB> {
 #[diagnostic::do_not_recommend]
 impl<DB: Backend, T> Sink<T> for Binder<DB>
 where
-    T: for<'q> Encode<'q, DB> + Type<DB>,
+    T: for<'q> Encode<'q, DB> + Type<DB> + 'static,
 {
     fn put(&mut self, value: &T) {
         if self.error.is_some() {
@@ -602,14 +602,29 @@ where
     }
 }
 
+/// Returns how many bytes a text or a blob has, of the types that most of them have; 0 of any other value, which is small
+/// as a rule. The arguments of SQLite are values of Rust, of which SQLx shows none.
+fn size_of_text<T: Any>(value: &T) -> usize {
+    fn of<T: AsRef<[u8]> + 'static>(value: &dyn Any) -> Option<usize> {
+        let plain = value.downcast_ref::<T>();
+        let found = plain.or_else(|| value.downcast_ref::<Option<T>>()?.as_ref());
+        found.map(|it| it.as_ref().len())
+    }
+    let found = of::<String>(value).or_else(|| of::<Vec<u8>>(value));
+    found.or_else(|| of::<&'static str>(value)).unwrap_or(0)
+}
+
 /// A value that adds its size to a sum as it is encoded: SQLx keeps the buffer of the arguments to itself.
 struct Measured<'a, T>(&'a T, &'a Cell<usize>);
 
-impl<'q, DB: Backend, T: Encode<'q, DB>> Encode<'q, DB> for Measured<'_, T> {
+impl<'q, DB: Backend, T: Encode<'q, DB> + 'static> Encode<'q, DB> for Measured<'_, T> {
     fn encode_by_ref(&self, buffer: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError> {
         let before = DB::buffered(buffer);
         let encoded = self.0.encode_by_ref(buffer);
-        let bytes = DB::buffered(buffer).saturating_sub(before);
+        let bytes = match (before, DB::buffered(buffer)) {
+            (Some(before), Some(behind)) => behind.saturating_sub(before),
+            _ => size_of_text(self.0),
+        };
         self.1.set(self.1.get() + bytes);
         encoded
     }
@@ -714,6 +729,15 @@ mod tests {
         let only = |name, bytes: &[u8]| sent(Columns::Only(&[3]), name, None, 1.0, bytes);
         assert_eq!(only("a", &[1]), only("b", &[1]));
         assert_ne!(only("a", &[1]), only("a", &[2]));
+    }
+
+    #[test]
+    fn texts_and_blobs_are_measured_where_arguments_do_not_tell_their_size() {
+        assert_eq!(size_of_text(&"four".to_owned()), 4);
+        assert_eq!(size_of_text(&"four"), 4);
+        assert_eq!(size_of_text(&Some(vec![1_u8; 5])), 5);
+        assert_eq!(size_of_text(&None::<String>), 0);
+        assert_eq!(size_of_text(&1_i64), 0);
     }
 
     #[test]

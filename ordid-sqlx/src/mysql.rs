@@ -36,7 +36,7 @@ backend! {
     abandon: |_| (),
     survives_forks: true,
     last_id: MySqlQueryResult::last_insert_id,
-    buffered: Vec::len,
+    buffered: |buffer: &Vec<u8>| Some(buffer.len()),
     bind_mapped: bind_each::<MySql, u32>
 }
 

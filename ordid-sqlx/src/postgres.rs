@@ -38,7 +38,7 @@ backend! {
     abandon: abandon,
     survives_forks: true,
     last_id: |_: &PgQueryResult| 0,
-    buffered: |buffer: &PgArgumentBuffer| buffer.len(),
+    buffered: |buffer: &PgArgumentBuffer| Some(buffer.len()),
     bind_mapped: bind_mapped
 }
 

@@ -29,7 +29,7 @@ backend! {
     survives_forks: false,
     last_id: |_: &SqliteQueryResult| 0,
     // SQLite takes statements of 1 GB.
-    buffered: |_| 0,
+    buffered: |_| None,
     bind_mapped: bind_each::<Sqlite, i64>
 }
 
