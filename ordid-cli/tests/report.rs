@@ -16,6 +16,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use ordid_harness::browser::{Browser, Installed, installed};
 use report::{Figures, Picture, Report, Section};
 use serde_json::{Value, json};
+use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
 type Result<T = ()> = std::result::Result<T, Failed>;
 
@@ -142,6 +143,10 @@ fn main() {
             assert!(output.status.success(), "{output:?}");
             is_read_in_every_way(installed, &file)
         }),
+        on_chromium(
+            "the_reports_of_doctor_and_plan_are_read_in_every_way",
+            doctor_and_plan,
+        ),
         on_chromium("the_checks_find_what_is_wrong_with_a_page", wrong_page),
     ];
     libtest_mimic::run(&arguments, trials).exit();
@@ -205,6 +210,48 @@ fn is_read_in_every_way(installed: &Installed, file: &Path) -> Result {
     );
     let errors = browser.errors()?;
     assert!(errors.is_empty(), "{errors:#?}");
+    Ok(())
+}
+
+/// Examines a database of SQLite that is wrong in some ways, and plans a move in it.
+fn doctor_and_plan(installed: &Installed) -> Result {
+    const SHOP: &str = "
+        CREATE TABLE customers (id TEXT NOT NULL PRIMARY KEY, name TEXT);
+        CREATE TABLE orders (id INTEGER PRIMARY KEY AUTOINCREMENT, created_at TEXT, customer TEXT REFERENCES customers);
+        CREATE TABLE lines (id INTEGER PRIMARY KEY, \"order\" INTEGER REFERENCES orders, what TEXT);
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+        INSERT INTO customers SELECT lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4'
+            || substr(hex(randomblob(2)), 2) || '-a' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6))), i FROM n;
+        INSERT INTO orders (created_at, customer)
+            SELECT datetime('2026-01-01', '+' || rowid || ' minutes'), id FROM customers;
+        INSERT INTO lines (\"order\", what) SELECT id, 'a thing' FROM orders;";
+
+    let folder = tempfile::tempdir()?;
+    let shop = folder.path().join("shop.sqlite");
+    let options = SqliteConnectOptions::new()
+        .filename(&shop)
+        .create_if_missing(true);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut connection = SqliteConnection::connect_with(&options).await?;
+        sqlx::raw_sql(SHOP).execute(&mut connection).await?;
+        connection.close().await
+    })?;
+    let moves = ["--table", "orders", "--to", "uuid_v7", "-o", "-"];
+    for (command, more, code) in [("doctor", &[][..], 1), ("plan", &moves, 0)] {
+        let file = folder.path().join(format!("{command}.html"));
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_ordid"))
+            .arg(command)
+            .arg(&shop)
+            .args(more)
+            .arg("--html")
+            .arg(&file)
+            .output()?;
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        is_read_in_every_way(installed, &file)?;
+    }
     Ok(())
 }
 

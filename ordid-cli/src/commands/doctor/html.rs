@@ -17,7 +17,11 @@ pub(crate) fn report(arguments: &Arguments, examined: &super::Report) -> Report 
         true => "Nothing is to be said against the keys of these tables.".to_owned(),
         false => format!("{counts}. Each has a query that shows it, and the SQL that ends it."),
     };
-    let mut sections = vec![keys(examined)];
+    let mut sections = Vec::new();
+    if !examined.findings.is_empty() {
+        sections.push(overview(&examined.findings));
+    }
+    sections.push(keys(examined));
     sections.extend(examined.findings.iter().map(finding));
     Report {
         title: format!("Keys of a {} database", examined.examined.engine),
@@ -35,6 +39,29 @@ pub(crate) fn report(arguments: &Arguments, examined: &super::Report) -> Report 
             ),
             ("ordid".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ],
+    }
+}
+
+/// Returns a table with a row for each finding, as a list to work through.
+fn overview(findings: &[Finding]) -> Section {
+    let row = |finding: &Finding| {
+        vec![
+            finding.rule.id.to_owned(),
+            finding.severity.name().to_owned(),
+            place(finding),
+            finding.message.clone(),
+        ]
+    };
+    Section {
+        heading: "What was found".to_owned(),
+        tables: vec![Figures {
+            caption: String::new(),
+            header: ["finding", "severity", "where", "here"]
+                .map(str::to_owned)
+                .to_vec(),
+            rows: findings.iter().map(row).collect(),
+        }],
+        ..Section::default()
     }
 }
 
