@@ -62,6 +62,8 @@ fn bench(rounds: Option<u32>, filter: &str) -> Result<(), Box<dyn Error>> {
         "sonyflake",
         "uuid47",
         "data-encoding",
+        "mti",
+        "type-safe-id",
     ];
     println!("schemes: ns a key or text, median [min..max] of alternating rounds");
     println!("{}", machine::describe(&crates));
