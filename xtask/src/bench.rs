@@ -66,16 +66,15 @@ impl Name {
         }
     }
 
-    fn wants_servers(self) -> bool {
-        matches!(
-            self,
-            Self::Flush
-                | Self::Orms
-                | Self::Mapping
-                | Self::Segments
-                | Self::Engines
-                | Self::Sources
-        )
+    /// The servers that the bench uses.
+    fn servers(self) -> &'static [&'static str] {
+        match self {
+            Self::Flush | Self::Orms | Self::Mapping | Self::Engines | Self::Sources => {
+                &["postgres", "mariadb"]
+            }
+            Self::Segments => &["postgres", "mariadb", "redis", "zookeeper"],
+            Self::Generate | Self::Schemes | Self::Columns | Self::Plan | Self::Compile => &[],
+        }
     }
 
     /// The programs that the bench runs itself. Each is built by a call of its own: within one
@@ -135,10 +134,9 @@ pub(crate) fn bench(name: Option<Name>, extra: &[String]) -> Result<ExitCode> {
         let mut command = cargo("run", name.program());
         command.arg("--").args(name.subcommand()).args(extra);
         // No server runs next to a bench that does not use it.
-        let servers = if name.wants_servers() {
-            Some(Servers::start()?)
-        } else {
-            None
+        let servers = match name.servers() {
+            [] => None,
+            names => Some(Servers::start(names)?),
         };
         if let Some(servers) = &servers {
             servers.export(&mut command);

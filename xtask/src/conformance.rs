@@ -17,7 +17,7 @@ pub(crate) fn conformance() -> Result<ExitCode> {
     ];
     // Before the servers start: they wait for no compiler.
     run::succeed(run::cargo(&["build"]).args(package))?;
-    let servers = Servers::start()?;
+    let servers = Servers::start_all()?;
     let mut command = run::cargo(&["run", "--quiet"]);
     servers.export(command.args(package));
     Ok(run::code(run::status(&mut command)?))

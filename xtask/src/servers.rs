@@ -8,7 +8,7 @@ use crate::packages;
 use crate::run::Result;
 
 /// The servers that this workspace's tests know, in the order in which they are reported.
-const NAMES: [&str; 9] = [
+pub(crate) const ALL: [&str; 9] = [
     "postgres",
     "pgbouncer",
     "mariadb",
@@ -24,26 +24,28 @@ const NAMES: [&str; 9] = [
 pub(crate) struct Servers(Vec<(&'static str, Access)>);
 
 impl Servers {
-    /// Installs what is missing, starts what is private, and says what it does.
-    pub(crate) fn start() -> Result<Self> {
-        let mut private = Vec::new();
-        for name in NAMES {
-            if ordid_harness::policy(name).map_err(text)? == Policy::StartPrivate {
-                private.push(name);
-            }
-        }
+    /// Installs what the tests need, starts all private servers, and says what it does.
+    pub(crate) fn start_all() -> Result<Self> {
         // The programs that need a cluster start it: the others need not wait for it.
-        if ordid_harness::policy("galera").map_err(text)? == Policy::StartPrivate {
-            private.push("galera");
-        }
-        packages::install(|| missing(&private))?;
+        let mut installed = ALL.to_vec();
+        installed.push("galera");
+        install(&installed)?;
         // A system derived from Debian may not have these packages, so this is no error.
         if let Err(error) = packages::install(|| Ok(packages::browser())) {
             println!("chromium: {error}");
         }
+        Self::start_installed(&ALL)
+    }
 
+    /// As [`start_all`](Self::start_all), with these servers alone.
+    pub(crate) fn start(names: &[&'static str]) -> Result<Self> {
+        install(names)?;
+        Self::start_installed(names)
+    }
+
+    fn start_installed(names: &[&'static str]) -> Result<Self> {
         let mut servers = Vec::new();
-        for name in NAMES {
+        for &name in names {
             let access = ordid_harness::access(name).map_err(text)?;
             match &access {
                 // Not the URL: it may hold a password.
@@ -73,6 +75,17 @@ impl Servers {
 
 fn text(error: ordid_harness::Error) -> String {
     error.to_string()
+}
+
+/// Installs what is missing of those servers that are private.
+fn install(names: &[&'static str]) -> Result<()> {
+    let mut private = Vec::new();
+    for &name in names {
+        if ordid_harness::policy(name).map_err(text)? == Policy::StartPrivate {
+            private.push(name);
+        }
+    }
+    packages::install(|| missing(&private))
 }
 
 /// The Debian packages that are missing: the C compiler's, the C clients', and these servers'.

@@ -171,7 +171,7 @@ fn run_tests(command: &mut Command, extra: &[String], summary: &mut Summary) -> 
     }
     command.args(extra);
 
-    let servers = Servers::start()?;
+    let servers = Servers::start_all()?;
     servers.export(command);
     count(command, summary)
 }

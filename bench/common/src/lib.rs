@@ -6,11 +6,13 @@
 use std::{error::Error, process::ExitCode};
 
 pub mod machine;
+pub mod processors;
 pub mod programs;
 pub mod rates;
 pub mod round;
 pub mod spread;
 pub mod table;
+pub mod times;
 
 /// Any error: a bench only reports it.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;

@@ -44,17 +44,6 @@ pub fn has_aes() -> bool {
     return false;
 }
 
-/// Returns the number of the logical processor that runs this thread, where the system tells.
-pub fn processor_of_thread() -> Option<u32> {
-    running_on(&fs::read_to_string("/proc/thread-self/stat").ok()?)
-}
-
-/// Returns the 39th field; the second is a name in parentheses that may hold anything.
-fn running_on(stat: &str) -> Option<u32> {
-    let (_, from_third) = stat.rsplit_once(')')?;
-    from_third.split_whitespace().nth(36)?.parse().ok()
-}
-
 fn processor() -> Option<String> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     field(&text, "model name", ':')
@@ -90,13 +79,5 @@ mod tests {
         let text = "model\t\t: 85\nmodel name\t: A: B\n";
         assert_eq!(field(text, "model name", ':').as_deref(), Some("A: B"));
         assert_eq!(field(text, "name", ':'), None);
-    }
-
-    #[test]
-    fn the_processor_of_a_thread_is_the_39th_field() {
-        let from_third: Vec<_> = (3..=52).map(|field| field.to_string()).collect();
-        let stat = format!("1 (a) (b c) {}\n", from_third.join(" "));
-        assert_eq!(running_on(&stat), Some(39));
-        assert_eq!(running_on("1 (a) S 0"), None);
     }
 }

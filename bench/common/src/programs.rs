@@ -8,7 +8,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::round::Case;
+use crate::{
+    round::{Case, NOT_MEASURED},
+    times::{Excuse, Times},
+};
 
 /// A maker, and the program that it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,28 +57,38 @@ impl Programs {
         makers.is_some_and(|names| names.iter().any(|name| name == place.maker))
     }
 
-    /// Returns each round's nanoseconds a key, by maker. Rounds run the makers in rotating order.
+    /// Returns each round's times of these makers. Rounds run the makers in rotating order.
     ///
-    /// # Errors
-    ///
-    /// If a program fails.
-    pub fn measure(
-        &self,
-        places: &[Place],
-        case: Case,
-        rounds: u32,
-    ) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
-        let mut times = Vec::new();
+    /// A maker whose program fails or says that it cannot measure is not asked again, and the others go on.
+    pub fn measure(&self, places: &[Place], case: Case, rounds: u32) -> Times {
+        let mut times = Times::new(places.len());
         for round in 0..rounds as usize {
-            let mut nanos = vec![0.0; places.len()];
+            times.begin_round();
             for turn in 0..places.len() {
                 let index = (round + turn) % places.len();
-                let Place { program, maker } = places[index];
-                nanos[index] = self.ask(program, &[maker, case.name()])?.trim().parse()?;
+                if times.excuse(index).is_some() {
+                    continue;
+                }
+                match self.time(places[index], case) {
+                    Ok(nanos) => times.record(index, nanos),
+                    Err(excuse) => times.give_up(index, excuse),
+                }
             }
-            times.push(nanos);
         }
-        Ok(times)
+        times
+    }
+
+    fn time(&self, Place { program, maker }: Place, case: Case) -> Result<f64, Excuse> {
+        let failed = |error: Box<dyn Error>| Excuse::Failed(error.to_string());
+        let answer = self.ask(program, &[maker, case.name()]).map_err(failed)?;
+        match answer.trim() {
+            NOT_MEASURED => Err(Excuse::NotMeasured),
+            nanos => nanos.parse().map_err(|_| {
+                Excuse::Failed(format!(
+                    "{program} {maker} printed {nanos:?}, which is no time"
+                ))
+            }),
+        }
     }
 
     fn ask(&self, program: &str, arguments: &[&str]) -> Result<String, Box<dyn Error>> {

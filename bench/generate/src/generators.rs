@@ -7,7 +7,7 @@ use std::fmt;
 
 use bench_common::{
     machine,
-    round::Case::{self, Fill, OneThread, TwoThreads},
+    round::Case::{self, Fill, ManyThreads, OneThread, TwoThreads},
 };
 
 /// The one that ratios refer to, case by case.
@@ -97,8 +97,13 @@ const fn shown(case: Case) -> (Case, Target) {
     (case, Target::None)
 }
 
-const EVERYWHERE: &[(Case, Target)] = &[shown(OneThread), shown(TwoThreads), shown(Fill)];
-const ONE_BY_ONE: &[(Case, Target)] = &[shown(OneThread), shown(TwoThreads)];
+const EVERYWHERE: &[(Case, Target)] = &[
+    shown(OneThread),
+    shown(TwoThreads),
+    shown(ManyThreads),
+    shown(Fill),
+];
+const ONE_BY_ONE: &[(Case, Target)] = &[shown(OneThread), shown(TwoThreads), shown(ManyThreads)];
 const BY_ONE_OWNER: &[(Case, Target)] = &[shown(OneThread), shown(Fill)];
 
 /// One of ordid's modes.
@@ -149,8 +154,9 @@ pub(crate) const GENERATORS: &[Generator] = &[
     ordid(
         ["ordid strict, system clock", "strict-system"],
         &[
-            (OneThread, Target::AtMost(0.60)),
-            (TwoThreads, Target::AtMost(0.26)),
+            (OneThread, Target::AtMost(0.45)),
+            (TwoThreads, Target::AtMost(0.14)),
+            (ManyThreads, Target::AtMost(0.45)),
             (Fill, FILL),
         ],
         ALL_THREADS,
@@ -159,8 +165,8 @@ pub(crate) const GENERATORS: &[Generator] = &[
     ordid(
         ["ordid strict, exact by counter", "strict-tsc"],
         &[
-            (OneThread, Target::AtMost(0.41)),
-            (TwoThreads, Target::AtMost(0.26)),
+            (OneThread, Target::AtMost(0.33)),
+            (TwoThreads, Target::AtMost(0.14)),
         ],
         ALL_THREADS,
         COUNTER,
@@ -169,7 +175,8 @@ pub(crate) const GENERATORS: &[Generator] = &[
         ["ordid strict, coarse clock", "strict-coarse"],
         &[
             (OneThread, Target::AtMost(0.16)),
-            (TwoThreads, Target::AtMost(0.26)),
+            (TwoThreads, Target::AtMost(0.14)),
+            (ManyThreads, Target::AtMost(0.16)),
         ],
         ALL_THREADS,
         COARSE,
@@ -182,13 +189,29 @@ pub(crate) const GENERATORS: &[Generator] = &[
     ),
     ordid(
         ["ordid per thread, coarse clock", "local-coarse"],
-        &[(OneThread, Target::AtMost(0.11))],
+        &[(OneThread, Target::AtMost(0.095))],
         A_THREAD,
         COARSE,
     ),
     ordid(
         ["ordid local blocks, coarse clock", "local-block-coarse"],
-        &[(TwoThreads, Target::AtMost(0.03))],
+        &[
+            shown(OneThread),
+            (TwoThreads, Target::AtMost(0.03)),
+            shown(ManyThreads),
+        ],
+        A_THREAD,
+        COARSE,
+    ),
+    ordid(
+        [
+            "ordid local blocks as thread_local, coarse clock",
+            "local-block-static-coarse",
+        ],
+        &[
+            (OneThread, Target::AtMost(0.11)),
+            (TwoThreads, Target::AtMost(0.03)),
+        ],
         A_THREAD,
         COARSE,
     ),
@@ -250,7 +273,7 @@ pub(crate) const GENERATORS: &[Generator] = &[
     ),
     peer(
         ["ulid Generator in a Mutex", "ulid-generator-in-mutex"],
-        &[shown(TwoThreads)],
+        &[shown(TwoThreads), shown(ManyThreads)],
         [NOTHING, ALL_THREADS, SYSTEM, REPEATS],
     ),
     peer(
@@ -287,7 +310,7 @@ impl Generator {
 }
 
 /// What is timed here: no generator of UUIDs needs bursts.
-pub(crate) const CASES: [Case; 3] = [OneThread, TwoThreads, Fill];
+pub(crate) const CASES: [Case; 4] = [OneThread, TwoThreads, ManyThreads, Fill];
 
 #[cfg(test)]
 mod tests {

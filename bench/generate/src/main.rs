@@ -21,7 +21,7 @@ use clap::Parser;
 use crate::{
     arguments::Asked,
     generators::{CASES, GENERATORS, Generator, REFERENCE},
-    report::Times,
+    report::CaseTimes,
 };
 
 /// Time the making of keys, as ratios to `uuid`'s `now_v7` with `fast-rng`.
@@ -58,6 +58,7 @@ fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
     println!("ratio     to {REFERENCE}, same case and round; a target is met by the median\n");
 
     let (mut shown, mut left_out): (Vec<&Generator>, Vec<&str>) = Default::default();
+    let mut failures: Vec<String> = Vec::new();
     for case in CASES {
         let (generators, absent): (Vec<_>, Vec<_>) = select(case, filter)
             .into_iter()
@@ -67,8 +68,9 @@ fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
             continue;
         }
         let places: Vec<_> = generators.iter().map(|it| place(it)).collect();
-        let times = programs.measure(&places, case, rounds)?;
-        println!("{}", Times::new(case, generators.clone(), times));
+        let times = programs.measure(&places, case, rounds);
+        failures.extend(times.failures().map(str::to_owned));
+        println!("{}", CaseTimes::new(case, generators.clone(), times));
         for generator in generators {
             if shown.iter().all(|it| it.title != generator.title) {
                 shown.push(generator);
@@ -88,7 +90,10 @@ fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
     if shown.is_empty() {
         return Err(format!("nothing that runs here has `{filter}` in `CASE: NAME`").into());
     }
-    Ok(())
+    if failures.is_empty() {
+        return Ok(());
+    }
+    Err(failures.join("; ").into())
 }
 
 fn matches(generator: &Generator, case: Case, filter: &str) -> bool {

@@ -2,33 +2,24 @@
 
 use std::fmt;
 
-use bench_common::{round::Case, spread::Spread, table::Table};
+use bench_common::{round::Case, spread::Spread, table::Table, times::Times};
 
 use crate::generators::{Generator, REFERENCE, Target};
 
 /// The times of one case.
-pub(crate) struct Times {
+pub(crate) struct CaseTimes {
     case: Case,
     generators: Vec<&'static Generator>,
-    /// Each round's nanoseconds a key, by generator.
-    rounds: Vec<Vec<f64>>,
+    times: Times,
 }
 
-impl Times {
-    pub(crate) fn new(
-        case: Case,
-        generators: Vec<&'static Generator>,
-        rounds: Vec<Vec<f64>>,
-    ) -> Self {
+impl CaseTimes {
+    pub(crate) fn new(case: Case, generators: Vec<&'static Generator>, times: Times) -> Self {
         Self {
             case,
             generators,
-            rounds,
+            times,
         }
-    }
-
-    fn nanos(&self, index: usize) -> Spread {
-        Spread::of(self.rounds.iter().map(|round| round[index]))
     }
 
     /// Returns a generator's times by the reference's, round by round.
@@ -37,15 +28,11 @@ impl Times {
             .generators
             .iter()
             .position(|it| it.title == REFERENCE)?;
-        let ratios = self
-            .rounds
-            .iter()
-            .map(|round| round[index] / round[reference]);
-        Some(Spread::of(ratios))
+        self.times.ratios(index, reference)
     }
 }
 
-impl fmt::Display for Times {
+impl fmt::Display for CaseTimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new([self.case.name(), "ns a key", "ratio", "at most", ""]);
         for (index, generator) in self.generators.iter().enumerate() {
@@ -53,7 +40,7 @@ impl fmt::Display for Times {
             let target = generator.target(self.case).unwrap_or(Target::None);
             table.row([
                 generator.title.to_owned(),
-                format!("{:.1}", self.nanos(index)),
+                self.times.cell(index),
                 match ratios {
                     Some(_) if generator.title == REFERENCE => "1".to_owned(),
                     Some(ratios) => format!("{ratios:.3}"),
@@ -105,15 +92,20 @@ mod tests {
     use crate::generators::GENERATORS;
 
     #[test]
-    fn ratios_are_taken_round_by_round_and_judged_by_their_median() {
+    fn a_row_has_times_ratios_and_a_verdict_by_the_median() {
         let ordid = &GENERATORS[0];
         let reference = GENERATORS.iter().find(|it| it.title == REFERENCE).unwrap();
-        let rounds = vec![vec![50.0, 100.0], vec![70.0, 100.0], vec![120.0, 200.0]];
-        let times = Times::new(Case::OneThread, vec![ordid, reference], rounds);
+        let mut times = Times::new(2);
+        for (own, of_reference) in [(50.0, 100.0), (70.0, 100.0), (120.0, 200.0)] {
+            times.begin_round();
+            times.record(0, own);
+            times.record(1, of_reference);
+        }
+        let times = CaseTimes::new(Case::OneThread, vec![ordid, reference], times);
         assert_eq!(
             times.to_string(),
             "one-thread                  ns a key              ratio                 at most\n\
-             ordid strict, system clock  70.0 [50.0..120.0]    0.600 [0.500..0.700]  0.600    met\n\
+             ordid strict, system clock  70.0 [50.0..120.0]    0.600 [0.500..0.700]  0.450    missed\n\
              uuid now_v7, fast-rng       100.0 [100.0..200.0]  1\n"
         );
     }

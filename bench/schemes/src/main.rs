@@ -12,7 +12,6 @@ use bench_common::{
     machine,
     programs::{Place, Programs},
     round::{Case, METHOD},
-    spread::Spread,
     table::Table,
 };
 use clap::Parser;
@@ -63,6 +62,8 @@ fn bench(rounds: Option<u32>, filter: &str) -> Result<(), Box<dyn Error>> {
         "sonyflake",
         "uuid47",
         "data-encoding",
+        "mti",
+        "type-safe-id",
     ];
     println!("schemes: ns a key or text, median [min..max] of alternating rounds");
     println!("{}", machine::describe(&crates));
@@ -70,6 +71,7 @@ fn bench(rounds: Option<u32>, filter: &str) -> Result<(), Box<dyn Error>> {
     println!("ratios    of the same round; v7 is uuid's now_v7 with fast-rng\n");
 
     let mut found = false;
+    let mut failures = Vec::new();
     for (case, rows) in [
         (Case::OneThread, [SCHEMES, RANDOM, GRANTED]),
         (Case::TwoThreads, [GRANTED, &[], &[]]),
@@ -92,7 +94,13 @@ fn bench(rounds: Option<u32>, filter: &str) -> Result<(), Box<dyn Error>> {
             found = true;
             println!(
                 "{}",
-                measure(&programs, &rows, case, rounds.unwrap_or(usual))?
+                measure(
+                    &programs,
+                    &rows,
+                    case,
+                    rounds.unwrap_or(usual),
+                    &mut failures
+                )
             );
         }
     }
@@ -100,7 +108,10 @@ fn bench(rounds: Option<u32>, filter: &str) -> Result<(), Box<dyn Error>> {
         return Err(format!("nothing has `{filter}` in `CASE: NAME`").into());
     }
     println!("What peers give up is from the sources of these versions, not measured here.");
-    Ok(())
+    if failures.is_empty() {
+        return Ok(());
+    }
+    Err(failures.join("; ").into())
 }
 
 /// What runs beside a row in its own case.
@@ -117,7 +128,8 @@ fn measure(
     rows: &[&Row],
     case: Case,
     rounds: u32,
-) -> Result<Table<7>, Box<dyn Error>> {
+    failures: &mut Vec<String>,
+) -> Table<7> {
     let mut table = Table::new([
         case.name(),
         "ns",
@@ -136,17 +148,17 @@ fn measure(
                 places.push(place);
             }
         }
-        let times = programs.measure(&places, case, rounds)?;
+        let times = programs.measure(&places, case, rounds);
+        failures.extend(times.failures().map(str::to_owned));
         let column = |place| places.iter().position(|it| *it == place);
         let ratio = |one: Option<Place>, to: Option<Place>| {
             let (one, to) = one.and_then(column).zip(to.and_then(column))?;
-            let ratios = Spread::of(times.iter().map(|round| round[one] / round[to]));
-            Some(format!("{ratios:.3}"))
+            times.ratios(one, to).map(|it| format!("{it:.3}"))
         };
         let peer = row.peer.map(|(place, _)| place);
         table.row([
             row.own.maker.to_owned(),
-            format!("{:.1}", Spread::of(times.iter().map(|round| round[0]))),
+            times.cell(0),
             ratio(Some(row.own), Some(REFERENCE)).unwrap_or_default(),
             ratio(row.coarse, Some(REFERENCE)).unwrap_or_default(),
             ratio(Some(row.own), peer).unwrap_or_default(),
@@ -154,7 +166,7 @@ fn measure(
             row.gives_up.to_owned(),
         ]);
     }
-    Ok(table)
+    table
 }
 
 #[cfg(test)]

@@ -184,12 +184,12 @@ macro_rules! texts {
 /// Text forms beside the call of the library that they use.
 pub(crate) const TEXTS: &[Row] = texts! {
     "hyphenated" by "uuid" whose parser "takes capitals, other forms and other versions";
-    "typeid" by "data-encoding" whose parser "takes other versions";
-    "ulid" by "data-encoding";
+    "typeid" by "type-safe-id; to_string of mti" whose parser "takes other versions";
+    "ulid" by "ulid" whose parser "takes lower case, and texts of more than 128 bits";
     "ordered-22" by "data-encoding";
     "ordered-32" by "data-encoding";
     "push-id" by "data-encoding";
-    "object-id" by "data-encoding";
+    "object-id" by "bson" whose parser "takes capitals";
     "decimal" by "core" whose parser "takes a sign and leading zeros";
     beside Row {
         own: text("parse-hyphenated-strict"),

@@ -13,7 +13,7 @@ use ordid::{
     KeyType,
     clock::{Clock, CoarseClock, TscClock},
     entropy::{Entropy, ThreadEntropy},
-    generator::{Generator, Policy},
+    generator::{Generator, LocalBlock, Policy},
     scheme::uuid_v7::{UuidV7Generator, UuidV7LocalGenerator},
     uuid::Uuid,
 };
@@ -38,6 +38,8 @@ static COARSE: Strict<CoarseClock> = strict(CoarseClock);
 thread_local! {
     // As users have it: one a thread.
     static LOCAL_COARSE: Local<CoarseClock> = const { strict(CoarseClock).into_local() };
+    // As users have blocks of one generator: a constant cannot refer to it.
+    static BLOCK_COARSE: LocalBlock<&'static Strict<CoarseClock>> = COARSE.local_block();
 }
 
 /// Reads the coarse clock and no more.
@@ -77,6 +79,9 @@ fn main() -> ExitCode {
         ),
         Maker::new("strict-coarse", Uuid::as_u128, || || next(&COARSE)),
         Maker::new("local-coarse", Uuid::as_u128, || || LOCAL_COARSE.with(next)),
+        Maker::new("local-block-static-coarse", Uuid::as_u128, || {
+            || BLOCK_COARSE.with(next)
+        }),
         Maker::new("local-block-coarse", Uuid::as_u128, || {
             let block = COARSE.local_block();
             move || next(&block)

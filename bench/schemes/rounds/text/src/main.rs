@@ -1,6 +1,7 @@
 //! Text forms as users meet them: `Display` into a buffer that is there already, `to_string` and
 //! `parse` of key types, and beside each the fastest call of the library behind it, in the same
-//! place: of a newtype's `Display`, or of a parser. A maker's "key" is the number of texts so far.
+//! place: of a newtype's `Display`, or of a parser. Where a crate is made for the form, it is that crate. A maker's "key" is
+//! the number of texts so far.
 
 use std::{
     fmt::{self, Display, Write as _},
@@ -10,25 +11,23 @@ use std::{
 };
 
 use bench_common::round::{self, Maker};
-use data_encoding::{Encoding, HEXLOWER};
+use data_encoding::Encoding;
 use data_encoding_macro::new_encoding;
+use mti::prelude::MagicTypeId;
 use ordid::{
     KeyType,
     key::{Key192, ObjectId, PushId},
     uuid::{Uuid, Variant},
 };
+use type_safe_id::{StaticType, TypeSafeId};
 
 // As ordid has them: a constant would be put together anew with each use.
-static CROCKFORD: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
-static CROCKFORD_LOWER: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
 static TILDE: Encoding = new_encoding! {
     symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
 };
 static PUSH: Encoding = new_encoding! {
     symbols: "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz",
 };
-
-static HEX: Encoding = HEXLOWER;
 
 /// Keys and texts of a run: they stay in the cache.
 const POOL: u64 = 1_024;
@@ -40,6 +39,14 @@ struct Hyphenated(Uuid);
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, prefix = "user")]
 struct TypeId(Uuid);
+
+/// The prefix of [`TypeId`], for another crate.
+#[derive(Default)]
+struct User;
+
+impl StaticType for User {
+    const TYPE: &'static str = "user";
+}
 
 #[derive(KeyType)]
 #[ordid(scheme = ulid)]
@@ -71,6 +78,7 @@ fn main() -> ExitCode {
         &mut makers,
         ["hyphenated", "hyphenated-library"],
         |_| Hyphenated::generate(),
+        Hyphenated::to_string,
         |key: &Uuid, f| f.write_str(key.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
         Uuid::try_parse,
     );
@@ -82,27 +90,56 @@ fn main() -> ExitCode {
         reader("parse-hyphenated-strict", texts, str::parse::<Hyphenated>),
         reader("parse-hyphenated-strict-library", texts, strict),
     ]);
-    form(
+    let texts = own(
         &mut makers,
-        ["typeid", "typeid-library"],
+        "typeid",
         |_| TypeId::generate(),
-        |key, f| {
-            f.write_str("user_")?;
-            base32(&CROCKFORD_LOWER, key, f)
-        },
-        |text| from_base32(&CROCKFORD_LOWER, text.strip_prefix("user_").ok_or(Refused)?),
+        TypeId::to_string,
     );
-    form(
+    let ids: &[TypeSafeId<User>] = parsed(texts);
+    // It keeps its text.
+    let with_texts: &[MagicTypeId] = parsed(texts);
+    makers.extend([
+        displayer("display-typeid-library", ids, |id| id),
+        stringer(
+            "to-string-typeid-library",
+            with_texts,
+            MagicTypeId::to_string,
+        ),
+        reader(
+            "parse-typeid-library",
+            texts,
+            str::parse::<TypeSafeId<User>>,
+        ),
+    ]);
+    let texts = own(&mut makers, "ulid", |_| Ulid::generate(), Ulid::to_string);
+    let ids: &[ulid::Ulid] = parsed(texts);
+    makers.extend([
+        displayer("display-ulid-library", ids, |id| id),
+        stringer("to-string-ulid-library", ids, ulid::Ulid::to_string),
+        reader("parse-ulid-library", texts, str::parse::<ulid::Ulid>),
+    ]);
+    let texts = own(
         &mut makers,
-        ["ulid", "ulid-library"],
-        |_| Ulid::generate(),
-        |key, f| base32(&CROCKFORD, key, f),
-        |text| from_base32(&CROCKFORD, text),
+        "object-id",
+        |_| Object::generate(),
+        Object::to_string,
     );
+    let ids: &[bson::oid::ObjectId] = parsed(texts);
+    makers.extend([
+        displayer("display-object-id-library", ids, |id| id),
+        stringer("to-string-object-id-library", ids, |id| id.to_hex()),
+        reader(
+            "parse-object-id-library",
+            texts,
+            str::parse::<bson::oid::ObjectId>,
+        ),
+    ]);
     form(
         &mut makers,
         ["ordered-22", "ordered-22-library"],
         |_| Ordered22::generate(),
+        Ordered22::to_string,
         |key: &Uuid, f| encode::<22>(&TILDE, key.as_bytes(), f),
         |text| decode::<22, 16>(&TILDE, text),
     );
@@ -110,6 +147,7 @@ fn main() -> ExitCode {
         &mut makers,
         ["ordered-32", "ordered-32-library"],
         |_| Ordered32::generate(),
+        Ordered32::to_string,
         |key: &Key192, f| encode::<32>(&TILDE, key.as_bytes(), f),
         |text| decode::<32, 24>(&TILDE, text),
     );
@@ -117,21 +155,16 @@ fn main() -> ExitCode {
         &mut makers,
         ["push-id", "push-id-library"],
         |_| Push::generate(),
+        Push::to_string,
         |key: &PushId, f| encode::<20>(&PUSH, key.as_bytes(), f),
         |text| decode::<20, 15>(&PUSH, text),
-    );
-    form(
-        &mut makers,
-        ["object-id", "object-id-library"],
-        |_| Object::generate(),
-        |key: &ObjectId, f| encode::<24>(&HEX, key.as_bytes(), f),
-        |text| decode::<24, 12>(&HEX, text),
     );
     form(
         &mut makers,
         ["decimal", "decimal-library"],
         // All of 18 digits.
         |number| Decimal(759_517_997_340_696_579 + (number.cast_signed() << 22)),
+        Decimal::to_string,
         |key: &i64, f| Display::fmt(key, f),
         str::parse::<i64>,
     );
@@ -171,29 +204,6 @@ fn strict(text: &str) -> Result<Uuid, Refused> {
     Err(Refused)
 }
 
-/// 26 digits are no whole groups of the library's, hence the zeros in front.
-fn base32(encoding: &Encoding, key: &Uuid, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let mut wide = [0; 20];
-    wide[4..].copy_from_slice(key.as_bytes());
-    f.write_str(&encoding.encode_mut_str(&wide, &mut [0; 32])[6..])
-}
-
-fn from_base32(encoding: &Encoding, text: &str) -> Result<Uuid, Refused> {
-    let (mut wide, mut digits) = ([0; 20], *b"00000000000000000000000000000000");
-    if text.len() != 26 {
-        return Err(Refused);
-    }
-    digits[6..].copy_from_slice(text.as_bytes());
-    encoding
-        .decode_mut(&digits, &mut wide)
-        .map_err(|_| Refused)?;
-    // More than 128 bits are no key.
-    match (wide.first_chunk(), wide.last_chunk()) {
-        (Some([0, 0, 0, 0]), Some(bytes)) => Ok(Uuid::from_bytes(*bytes)),
-        _ => Err(Refused),
-    }
-}
-
 /// A text that stands for no key.
 #[derive(Debug)]
 struct Refused;
@@ -209,34 +219,69 @@ impl<R, W: Fn(&R, &mut fmt::Formatter<'_>) -> fmt::Result> Display for By<'_, R,
 
 fn form<K, P, E>(
     makers: &mut Vec<Maker>,
-    [own, library]: [&'static str; 2],
+    [name, library]: [&'static str; 2],
     key: impl Fn(u64) -> K,
+    to_text: impl Fn(&K) -> String + Copy + Sync + 'static,
     write: impl Fn(&K::Raw, &mut fmt::Formatter<'_>) -> fmt::Result + Copy + Sync + 'static,
     parse: impl Fn(&str) -> Result<P, E> + Copy + Sync + 'static,
 ) where
     K: KeyType + FromStr,
 {
-    let keys: &'static [K] = (0..POOL).map(key).collect::<Vec<_>>().leak();
+    let texts = own(makers, name, key, to_text);
+    let keys: &[K] = parsed(texts);
     let raws: &'static [K::Raw] = keys
         .iter()
         .map(|key| key.to_raw())
         .collect::<Vec<_>>()
         .leak();
-    let texts: &'static [String] = keys.iter().map(K::to_string).collect::<Vec<_>>().leak();
     for (raw, text) in raws.iter().zip(texts) {
         assert_eq!(By(raw, write).to_string(), *text);
-        assert!(text.parse::<K>().is_ok_and(|key| key.to_raw() == *raw));
         assert!(parse(text).is_ok());
     }
-    let named = |name: &str, what: &str| &*format!("{what}-{name}").leak();
     makers.extend([
-        displayer(named(own, "display"), keys, |key| *key),
-        displayer(named(library, "display"), raws, move |raw| By(raw, write)),
-        to_string(named(own, "to-string"), keys, |key| *key),
-        to_string(named(library, "to-string"), raws, move |raw| By(raw, write)),
-        reader(named(own, "parse"), texts, str::parse::<K>),
-        reader(named(library, "parse"), texts, parse),
+        displayer(named("display", library), raws, move |raw| By(raw, write)),
+        stringer(named("to-string", library), raws, move |raw| {
+            By(raw, write).to_string()
+        }),
+        reader(named("parse", library), texts, parse),
     ]);
+}
+
+/// Adds the makers of ordid's own texts, and returns the texts. `to_text` is the key type's own `to_string`, which generic
+/// code does not see.
+fn own<K: KeyType + FromStr>(
+    makers: &mut Vec<Maker>,
+    name: &'static str,
+    key: impl Fn(u64) -> K,
+    to_text: impl Fn(&K) -> String + Copy + Sync + 'static,
+) -> &'static [String] {
+    let keys: &'static [K] = (0..POOL).map(key).collect::<Vec<_>>().leak();
+    let texts: &'static [String] = keys.iter().map(to_text).collect::<Vec<_>>().leak();
+    for (key, text) in keys.iter().zip(texts) {
+        assert!(
+            text.parse::<K>()
+                .is_ok_and(|read| read.to_raw() == key.to_raw())
+        );
+        assert_eq!(format!("{key}"), *text);
+    }
+    makers.extend([
+        displayer(named("display", name), keys, |key| *key),
+        stringer(named("to-string", name), keys, to_text),
+        reader(named("parse", name), texts, str::parse::<K>),
+    ]);
+    texts
+}
+
+fn named(what: &str, name: &str) -> &'static str {
+    format!("{what}-{name}").leak()
+}
+
+/// Reads all texts, which are canonical.
+fn parsed<T: FromStr>(texts: &[String]) -> &'static [T] {
+    let values = texts.iter().filter_map(|text| text.parse().ok());
+    let values: &'static [T] = values.collect::<Vec<_>>().leak();
+    assert_eq!(values.len(), texts.len());
+    values
 }
 
 /// A text of at most 64 bytes.
@@ -269,13 +314,13 @@ fn displayer<K: Sync, D: Display>(
     })
 }
 
-fn to_string<K: Sync, D: Display>(
+fn stringer<K: Sync>(
     name: &'static str,
     keys: &'static [K],
-    display: impl Fn(&'static K) -> D + Copy + Sync + 'static,
+    to_text: impl Fn(&K) -> String + Copy + Sync + 'static,
 ) -> Maker {
     looking(name, keys, move |key| {
-        black_box(display(key).to_string());
+        black_box(to_text(key));
     })
 }
 
