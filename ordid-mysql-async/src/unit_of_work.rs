@@ -60,6 +60,7 @@ use crate::{
 ///     work.add(Loose { name: String::new() });
 /// }
 /// ```
+#[doc(alias("bulk insert", "batch insert", "upsert", "insert many"))]
 pub struct UnitOfWork(Work<Binder>);
 
 ordid_sql::work_settings! { impl[] UnitOfWork, Binder }

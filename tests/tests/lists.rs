@@ -159,6 +159,48 @@ fn the_sessions_of_the_readme_are_those_of_the_command() {
     assert!(sessions >= 2, "{sessions}");
 }
 
+/// The words that people search for in the documentation. A type of this name is found without an alias.
+#[test]
+fn search_words_lead_to_items() {
+    fn sources(folder: &Path, found: &mut String) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                *found += &fs::read_to_string(path).unwrap();
+            }
+        }
+    }
+    let mut code = String::new();
+    for package in ["ordid-core", "ordid-sql", "ordid-sqlx"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        sources(&folder.join(package).join("src"), &mut code);
+    }
+    for word in [
+        "guid",
+        "ulid",
+        "snowflake",
+        "sequential id",
+        "comb",
+        "bulk insert",
+        "upsert",
+        "sequence",
+        "nextval",
+        "autoincrement",
+    ] {
+        let is_found = code.lines().map(str::trim).any(|line| {
+            let item = line.to_lowercase();
+            let item = item
+                .strip_prefix("pub enum ")
+                .and_then(|it| it.strip_prefix(word));
+            let has_name = item.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+            has_name || line.starts_with("#[doc(alias") && line.contains(&format!("\"{word}\""))
+        });
+        assert!(is_found, "no item is found by the word {word:?}");
+    }
+}
+
 /// Returns the code between two marks.
 fn between<'a>(code: &'a str, begin: &str, end: &str) -> &'a str {
     let (_, code) = code.split_once(begin).expect(begin);
