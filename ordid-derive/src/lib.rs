@@ -65,6 +65,7 @@ mod value;
 /// | `sea_orm`, `sea_orm(char22)` | SeaORM, all of its databases in the raw key's native form, or in this one; `sea_orm(unordered(uuid))`, `sea_orm(crate = path, ...)` | no SeaORM |
 /// | `tiberius(sql_server = unique_identifier, babelfish = ...)` | as `sqlx`, for tiberius | no tiberius |
 /// | `tokio_postgres`, `tokio_postgres(postgres = uuid)` | as `sqlx`, for tokio-postgres | no tokio-postgres |
+/// | `mysql_async`, `mysql_async(mysql = binary16)` | as `sqlx`, for mysql_async | no mysql_async |
 /// | `oracle(oracle = raw16)` | as `sqlx`, for the crate `oracle` | no `oracle` |
 /// | `adapter = my_crate`, `adapter = path::to::my_crate(engine = column, ...)` | as `sqlx`, for an adapter of your own or of another crate (below); there may be several | no other adapter |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |

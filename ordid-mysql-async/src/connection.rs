@@ -177,9 +177,14 @@ impl<C: Client> MysqlConnection<C> {
             self.is_lost = true;
             return Err(classify(mysql_async::DriverError::PacketOutOfOrder.into()));
         }
+        Ok(self.was_in_transaction())
+    }
+
+    /// Returns whether a transaction was open behind the last statement.
+    fn was_in_transaction(&self) -> bool {
         let last = self.client.conn().last_ok_packet();
         let flags = last.map(|it| it.status_flags()).unwrap_or_default();
-        Ok(flags.contains(StatusFlags::SERVER_STATUS_IN_TRANS))
+        flags.contains(StatusFlags::SERVER_STATUS_IN_TRANS)
     }
 
     /// Prepares what [`close`] needs, once in a process.
@@ -188,7 +193,10 @@ impl<C: Client> MysqlConnection<C> {
             let queries = self.client.queries();
             let statement = queries.prep("DO ?").await?;
             queries.close(statement.clone()).await?;
-            let _ = UNSENT.set(statement);
+            // If it has another number, this was the answer to something else.
+            if statement.num_params() == 1 {
+                let _ = UNSENT.set(statement);
+            }
         }
         Ok(())
     }
@@ -200,9 +208,12 @@ impl<C: Client> MysqlConnection<C> {
             Some(TransactionScope::Transaction) => "ROLLBACK",
             Some(TransactionScope::Savepoint) => ROLLBACK_TO,
         };
-        self.run(ending).await?;
-        self.is_open = None;
-        Ok(())
+        let ended = self.run(ending).await;
+        // A savepoint that the server does not know is gone with its transaction, as at a deadlock.
+        if let Ok(()) | Err(Error::Server(_)) = &ended {
+            self.is_open = None;
+        }
+        ended
     }
 }
 
@@ -270,6 +281,11 @@ impl<C: Client> FlushConnection for MysqlConnection<C> {
         for sql in [Some(statement), begin.defer].into_iter().flatten() {
             self.run(sql).await.map_err(not_begun)?;
             self.is_open = Some(begin.scope);
+        }
+        // Then the savepoint is gone, and each statement would be committed by itself.
+        if begin.scope == TransactionScope::Savepoint && !self.was_in_transaction() {
+            self.is_open = None;
+            return Err(FlushError::no_transaction("connection"));
         }
         Ok(MysqlTransaction {
             connection: self,

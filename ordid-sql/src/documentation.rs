@@ -110,7 +110,7 @@ them ([`FlushPlan::defers`](ordid_sql::FlushPlan::defers)), all that can be defe
         concat!(
             $crate::documentation!(sharded_parts),
             "\n\nWhat must be written together belongs to one shard: route it by one key. Where that cannot be, there is \
-             [`two_phase_commit`](Self::two_phase_commit) on PostgreSQL, and through SQLx also on MySQL and MariaDB, which has its \
+             [`two_phase_commit`](Self::two_phase_commit) on PostgreSQL, and through SQLx and mysql_async also on MySQL and MariaDB, which has its \
              price.\n\n",
             $crate::documentation!(sharded_parents),
         )
@@ -118,7 +118,7 @@ them ([`FlushPlan::defers`](ordid_sql::FlushPlan::defers)), all that can be defe
     (two_phase_commit) => {
         "\
 Commits the rows of all shards together: either all of them are written, once, or none. All shards have to be PostgreSQL
-with `max_prepared_transactions` above 0 or, through SQLx, MySQL or MariaDB with InnoDB, and to have the table
+with `max_prepared_transactions` above 0 or, through SQLx or mysql_async, MySQL or MariaDB with InnoDB, and to have the table
 `ordid_flushes`. The name, of at most 16 letters, digits, `_` or `-`, is that of this set of databases: programs that flush to
 the same databases in the same order give the same name, and no others do. On MySQL and MariaDB, no others on the same server
 do: ids of prepared transactions are the server's there, not the database's.
@@ -244,7 +244,7 @@ A [`Journal`](ordid_sql::Journal) for [`UnitOfWork::with_journal`], and the enti
 
 Rows go through serde, so what serde leaves out or writes with less precision is lost with the process.
 Such a loss is found before anything is sent: each row is read back and its columns are compared, and a column
-that differs is an error. SQLx, tokio-postgres, rusqlite, tiberius, and Diesel on PostgreSQL, MySQL and MariaDB also tell
+that differs is an error. SQLx, tokio-postgres, mysql_async, rusqlite, tiberius, and Diesel on PostgreSQL, MySQL and MariaDB also tell
 what they would send of both, so that a type whose own `Serialize` hides something, as of a secret, is an error. Diesel on
 SQLite and Oracle do
 not tell: with them, keep no rows of such types in a journal.

@@ -1,6 +1,7 @@
 //! The libraries, and the ways of inserting that each has.
 
 mod diesel;
+mod mysql_async;
 mod rusqlite;
 mod seaorm;
 mod tokio_postgres;
@@ -76,6 +77,9 @@ pub(crate) fn all(engine: Engine) -> Vec<Box<dyn Library>> {
     let mut all = vec![diesel, Box::new(seaorm::OnSeaOrm(engine))];
     if engine == Engine::Sqlite {
         all.push(Box::new(rusqlite::OnRusqlite));
+    }
+    if engine == Engine::Mariadb {
+        all.push(Box::new(mysql_async::OnMysqlAsync));
     }
     if engine == Engine::Postgres {
         all.push(Box::new(tokio_postgres::OnTokioPostgres));

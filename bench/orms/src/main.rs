@@ -1,4 +1,4 @@
-//! Inserting rows through Diesel, SeaORM, tokio-postgres and rusqlite: `UnitOfWork::flush` against the library's own inserts.
+//! Inserting rows through Diesel, SeaORM, tokio-postgres, mysql_async and rusqlite: `UnitOfWork::flush` against the library's own inserts.
 //!
 //! A round runs every case once, in rotating order, each on a database made anew, over a fresh
 //! connection, in one transaction. Timed is from the library's structs in memory (SeaORM's are
@@ -69,6 +69,8 @@ fn bench(arguments: &Arguments) -> Result<()> {
     let crates = [
         "ordid-diesel",
         "diesel",
+        "mysql_async",
+        "ordid-mysql-async",
         "ordid-rusqlite",
         "rusqlite",
         "ordid-seaorm",

@@ -3,11 +3,11 @@
 use ordid::{KeyType, uuid::Uuid};
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, tokio_postgres)]
+#[ordid(scheme = uuid_v7, diesel, mysql_async, rusqlite, sea_orm, tokio_postgres)]
 pub struct CustomerId(Uuid);
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, tokio_postgres)]
+#[ordid(scheme = uuid_v7, diesel, mysql_async, rusqlite, sea_orm, tokio_postgres)]
 pub struct OrderId(Uuid);
 
 /// An order, of no library yet.

@@ -1,4 +1,4 @@
-//! The chapters of the guide that need Diesel, SeaORM, rusqlite or tokio-postgres, whose examples must compile and run.
+//! The chapters of the guide that need Diesel, SeaORM, rusqlite, tokio-postgres or mysql_async, whose examples must compile and run.
 
 #[cfg(doctest)]
 pub mod _documentation {

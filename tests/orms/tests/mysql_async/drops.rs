@@ -3,7 +3,7 @@
 
 use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
-use ::mysql_async::{Conn, PoolConstraints, PoolOpts, prelude::Queryable as _};
+use ::mysql_async::{Conn, PoolConstraints, PoolOpts, TxOpts, prelude::Queryable as _};
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
 use ordid_mysql_async::{EngineProfile, Error, Flushed, UnitOfWork};
@@ -207,7 +207,7 @@ async fn a_dropped_flush_ends_the_transaction(url: String) -> Outcome {
             unit().flush_on(&mut conn).await?;
             clear(&mut looks).await?;
         }
-        let mut transaction = conn.start_transaction(Default::default()).await?;
+        let mut transaction = conn.start_transaction(TxOpts::default()).await?;
         transaction
             .query_drop("INSERT INTO marks VALUES (1)")
             .await?;

@@ -1,7 +1,9 @@
 //! Fields of mysql_async's types, rows that an update finds as they are, and transactions that are open.
 
+use std::time::Duration;
+
 use ::mysql_async::{
-    Value,
+    TxOpts, Value,
     prelude::{FromRow, Queryable as _},
 };
 use libtest_mimic::Trial;
@@ -19,6 +21,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) 
         names_that_have_marks_of_parameters_are_names,
         an_open_transaction_is_refused,
         a_savepoint_that_fails_leaves_the_transaction_as_it_was,
+        a_transaction_that_has_ended_is_refused_and_its_connection_is_left,
         what_the_database_fills_may_be_of_any_type,
         statements_that_are_not_kept_are_closed,
     );
@@ -180,7 +183,7 @@ async fn an_open_transaction_is_refused(url: String) -> Outcome {
     assert_eq!(number(&mut looks, "COUNT(*) FROM numbers").await?, 3);
 
     // One that mysql_async rolls back with the next statement.
-    let mut transaction = conn.start_transaction(Default::default()).await?;
+    let mut transaction = conn.start_transaction(TxOpts::default()).await?;
     transaction.query_drop(sql).await?;
     drop(transaction);
     work(numbers(2)).flush_on(&mut conn).await?;
@@ -192,7 +195,7 @@ async fn a_savepoint_that_fails_leaves_the_transaction_as_it_was(url: String) ->
     let (mut conn, mut looks) = (connect(&url).await?, connect(&url).await?);
     execute(&mut conn, &[NUMBERS]).await?;
     let rows = numbers(1_200);
-    let mut transaction = conn.start_transaction(Default::default()).await?;
+    let mut transaction = conn.start_transaction(TxOpts::default()).await?;
     let mut first = work(rows[1_100..].to_vec());
     assert_eq!(first.flush_in(&mut transaction).await?.rows(), 100);
     assert_eq!(first.len(), 100, "they stay");
@@ -208,6 +211,55 @@ async fn a_savepoint_that_fails_leaves_the_transaction_as_it_was(url: String) ->
     assert_eq!(number(&mut looks, "COUNT(*) FROM numbers").await?, 0);
     transaction.commit().await?;
     assert_eq!(number(&mut looks, "COUNT(*) FROM numbers").await?, 150);
+    Ok(())
+}
+
+/// It was ended behind mysql_async's back, or by the server at a deadlock.
+async fn a_transaction_that_has_ended_is_refused_and_its_connection_is_left(
+    url: String,
+) -> Outcome {
+    let (mut conn, mut looks) = (connect(&url).await?, connect(&url).await?);
+    execute(&mut conn, &[NUMBERS]).await?;
+    let mut transaction = conn.start_transaction(TxOpts::default()).await?;
+    transaction.query_drop("COMMIT").await?;
+    let error = work(numbers(3))
+        .flush_in(&mut transaction)
+        .await
+        .unwrap_err();
+    assert!(error.is_connection_state(), "{error}");
+    transaction.commit().await?;
+    assert_eq!(number(&mut looks, "COUNT(*) FROM numbers").await?, 0);
+
+    // The server ends the transaction that has written less.
+    execute(&mut conn, &[ordid_mysql_async::flushes_table()]).await?;
+    let mut rows = numbers(60);
+    work(rows.clone()).flush_on(&mut conn).await?;
+    let sql = "UPDATE numbers SET number = -1 WHERE id = ?";
+    let mut transaction = conn.start_transaction(TxOpts::default()).await?;
+    transaction.exec_drop(sql, (rows[0].id,)).await?;
+    execute(&mut looks, &["BEGIN"]).await?;
+    for row in &rows[1..] {
+        looks.exec_drop(sql, (row.id,)).await?;
+    }
+    let mut update = UnitOfWork::new();
+    rows[1].number = -2;
+    update.update(rows[1].clone());
+    let waits = update.flush_in(&mut transaction);
+    let crosses = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        looks.exec_drop(sql, (rows[0].id,)).await
+    };
+    let (flushed, crossed) = tokio::join!(waits, crosses);
+    crossed?;
+    let error = flushed.unwrap_err();
+    assert!(
+        error.is_transient() && error.is_transaction_over(),
+        "{error}"
+    );
+    execute(&mut looks, &["COMMIT"]).await?;
+    transaction.rollback().await?;
+    let changed = number(&mut conn, "COUNT(*) FROM numbers WHERE number = -1").await?;
+    assert_eq!(changed, 60);
     Ok(())
 }
 
