@@ -1,7 +1,8 @@
 //! Keys by the million, and by the thousand million under `cargo xtask soak`: none comes twice, and
-//! each thread's rise.
+//! each thread's rise. A fill takes no memory beside the keys.
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use ordid::{KeyType, uuid::Uuid};
 use ordid_tests::{
     merge::{Merged, from_processes, from_threads},
     soak,
@@ -9,11 +10,27 @@ use ordid_tests::{
 
 const MILLION: u64 = 1_000_000;
 
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7)]
+struct RowId(Uuid);
+
 fn main() {
     let mut arguments = Arguments::from_args();
     // One after the other, on the main thread: a fork should be a copy of this test alone.
     arguments.test_threads = Some(1);
-    let trials = vec![
+    let mut trials = Vec::new();
+    // First: the peak of memory is not yet that of another test.
+    if cfg!(target_os = "linux") {
+        trials.push(short(
+            "a_fill_of_a_million_keys_takes_no_memory_beside_them",
+            || fill_takes_no_memory(1_000_000),
+        ));
+        trials.push(long(
+            "a_fill_of_100_million_keys_takes_no_memory_beside_them",
+            || fill_takes_no_memory(100_000_000),
+        ));
+    }
+    trials.extend([
         short("four_processes_of_500000_keys_share_none", || {
             all(2 * MILLION, from_processes(4, MILLION / 2))
         }),
@@ -24,8 +41,35 @@ fn main() {
         long("sixteen_processes_of_6250000_keys_share_none", || {
             all(100 * MILLION, from_processes(16, 6_250_000))
         }),
-    ];
+    ]);
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// Fills a vector that is there already, and compares the process's peak of memory before and after.
+fn fill_takes_no_memory(count: usize) -> Result<(), Failed> {
+    const MOST_KILOBYTES: u64 = 1_024;
+    let first = RowId::generate();
+    let mut keys = vec![first; count];
+    let before = peak_kilobytes()?;
+    RowId::fill(&mut keys);
+    let more = peak_kilobytes()? - before;
+    if more > MOST_KILOBYTES {
+        return Err(format!("a fill of {count} keys took {more} KB beside them").into());
+    }
+    if first < keys[0] && keys.is_sorted_by(|a, b| a < b) {
+        return Ok(());
+    }
+    Err("keys of a fill do not rise".into())
+}
+
+/// Returns the most memory that this process had so far, as Linux counts it.
+fn peak_kilobytes() -> Result<u64, Failed> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let (_, peak) = status
+        .split_once("VmHWM:")
+        .ok_or("the system does not tell the peak of memory")?;
+    let number = peak.split_whitespace().next().unwrap_or_default();
+    Ok(number.parse()?)
 }
 
 fn all(expected: u64, merged: Result<Merged, String>) -> Result<(), Failed> {
