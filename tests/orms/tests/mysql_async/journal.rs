@@ -74,8 +74,11 @@ async fn the_next_run_writes_each_row_once_wherever_the_first_one_ended(url: Str
     let folder = tempfile::tempdir()?;
     let mut conn = connect(&url).await?;
     execute(&mut conn, &[CREATE]).await?;
-    for polls in 1.. {
-        let path = folder.path().join(polls.to_string());
+    // How often a flush waits depends on how the answers come in.
+    let (mut polls, mut cut) = (0, 0);
+    for round in 0..1_000 {
+        polls += 1;
+        let path = folder.path().join(round.to_string());
         let mut work = filled(&path)?;
         let mut first = connect(&url).await?;
         let has_ended = {
@@ -94,14 +97,19 @@ async fn the_next_run_writes_each_row_once_wherever_the_first_one_ended(url: Str
         drop((work, first));
         if let Some(outcome) = has_ended {
             assert_eq!(outcome?.rows(), ORDERS);
-            assert!(polls > 3);
-            return Ok(());
+            if cut > 3 {
+                return Ok(());
+            }
+            execute(&mut conn, &["DELETE FROM orders"]).await?;
+            polls = 0;
+            continue;
         }
+        cut += 1;
         let mut work = unit(&path)?;
         assert_eq!(work.resume()?, ORDERS, "after {polls} polls");
         work.flush_on(&mut conn).await?;
         assert_eq!(number(&mut conn, RIGHT).await?, 1, "after {polls} polls");
         execute(&mut conn, &["DELETE FROM orders"]).await?;
     }
-    Ok(())
+    Err("a flush never came to its end".into())
 }
