@@ -492,8 +492,19 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
         committed.map_err(|error| classify::<K::DB>(error, is_commit))
     }
 
+    /// After a deadlock Diesel says that it has rolled back to a savepoint also where MySQL has ended the whole transaction,
+    /// so the server is asked first. Rolling back to a savepoint twice is the same as once.
     async fn rollback(mut self, _: bool) -> Result<(), DriverError<DieselError>> {
-        let rolled_back = self.end(Control::Rollback).await;
+        let mut own = Ok(());
+        if K::BLOCK
+            && self.scope == TransactionScope::Savepoint
+            && let Some(depth) = self.depth()
+        {
+            // Diesel's name of it.
+            let sql = format!("ROLLBACK TO SAVEPOINT diesel_savepoint_{}", depth.get() - 1);
+            own = K::control(self.connection, Control::Script(&sql)).await;
+        }
+        let rolled_back = self.end(Control::Rollback).await.and(own);
         rolled_back.map_err(|error| classify::<K::DB>(error, false))
     }
 }

@@ -45,10 +45,6 @@ impl FlushesWithin for ordid_sqlx::UnitOfWork<MySql> {
     }
 }
 
-/// Of Diesel's own connections, whose calls block.
-const OPEN: &str = "open: Diesel says that it has rolled back to the savepoint, which the server has ended, \
-                    so `is_transaction_over` is false";
-
 /// Adds the tests of a library.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
     for server in ["mariadb", "mysql"] {
@@ -58,7 +54,6 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         );
         trials.push(match servers.url(server) {
             Err(reason) => ignored(name, reason),
-            Ok(_) if L::MySql::BLOCKS => ignored(name, OPEN.to_owned()),
             Ok(_) => Trial::test(name, move || run(async || over::<L::MySql>(server).await)),
         });
     }
