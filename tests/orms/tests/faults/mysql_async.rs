@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use mysql_async::{Conn, Opts, TxOpts, prelude::Queryable as _};
 use ordid_mysql_async::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Failed, Flusher, Graph, HowChanged, Library},
+    faults::{Failed, Flusher, Graph, HowChanged, Library, ended::FlushesWithin},
     servers::{Client as _, Options},
     trials::Outcome,
 };
@@ -51,6 +52,28 @@ impl Flusher for Work {
 
     async fn flush_to(&mut self, options: &Options<MySql>, _: Duration) -> Result<Flushed, Failed> {
         let outcome = flush(&mut self.0, &MySql::client_url(options)).await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}
+
+impl FlushesWithin for Work {
+    async fn flush_within(
+        &mut self,
+        options: &Options<MySql>,
+        before: &'static [&'static str],
+    ) -> Result<Flushed, Failed> {
+        let address = Opts::from_url(&MySql::client_url(options)).expect("an address");
+        let connection = Conn::new(address).await;
+        let mut connection = connection.expect("the server is there");
+        let begun = connection.start_transaction(TxOpts::new()).await;
+        let mut transaction = begun.expect("nothing is open");
+        for sql in before {
+            let sent = transaction.query_drop(*sql).await;
+            sent.expect("nobody holds the row");
+        }
+        let outcome = self.0.flush_in(&mut transaction).await;
+        let _ = transaction.rollback().await;
+        let _ = connection.disconnect().await;
         outcome.map_err(|error| Failed::from(&error))
     }
 }
