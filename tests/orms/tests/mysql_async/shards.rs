@@ -141,7 +141,7 @@ async fn two_phases_write_all_parts_or_none(url: String) -> Outcome {
     assert!(all.into_iter().eq(0..CITIES));
 
     // What a program has left that was killed before its decision.
-    let id = ordid::uuid::Uuid::from(Native::generate().to_raw());
+    let id = Native::generate().to_raw();
     let gid = format!("ordid:cities:{}:0:1", Uuid::simple(id));
     let mut left = connect(&url).await?;
     let insert = format!(
