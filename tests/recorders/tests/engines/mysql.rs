@@ -1,7 +1,7 @@
 //! Engines that speak MySQL's protocol, through SQLx.
 
 use ordid_recorders::conversation::{Answer, Peer, Refusal, codes};
-use ordid_sql::EngineProfile;
+use ordid_sql::{EngineProfile, LockWaits};
 use sqlx::{
     MySql,
     mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions, MySqlSslMode},
@@ -73,10 +73,19 @@ const ENGINES: [Engine; 6] = [
     AURORA,
 ];
 
+/// What an attempt in doubt asks for and sets, and what it gives back.
+const ASKS_WAITS: &str =
+    "SELECT CONCAT(@@SESSION.innodb_lock_wait_timeout, ' ', @@SESSION.lock_wait_timeout)";
+const BOUNDS_WAITS: &str =
+    "SET SESSION innodb_lock_wait_timeout = 10, SESSION lock_wait_timeout = 10";
+const OWN_WAITS: &str =
+    "SET SESSION innodb_lock_wait_timeout = 50, SESSION lock_wait_timeout = 31536000";
+
 /// A peer whose catalogue says that each table has a primary key and no trigger.
 fn peer(engine: Engine) -> Peer {
     let peer = Peer::mysql(engine.version, TABLES).expect("a port");
     peer.always("information_schema.statistics", Answer::Row("0"));
+    peer.always(ASKS_WAITS, Answer::Row("50 31536000"));
     if engine.is_cluster {
         peer.always("global_variables", Answer::Row("1"));
     }
@@ -114,7 +123,9 @@ async fn flush(peer: &Peer, engine: Engine, rows: Rows) -> Said {
 /// questions by their names.
 fn sent(peer: &Peer) -> Vec<String> {
     let mut sent = peer.take();
-    sent.retain(|sql| !sql.starts_with("SET "));
+    // SQLx sets up each connection.
+    let is_own = |sql: &str| [BOUNDS_WAITS, OWN_WAITS].contains(&sql);
+    sent.retain(|sql| !sql.starts_with("SET ") || is_own(sql));
     for sql in &mut sent {
         if sql.contains("information_schema.statistics") {
             "catalogue: keys".clone_into(sql);
@@ -318,9 +329,17 @@ async fn an_unknown_commit_is_asked_for_and_no_row_is_doubled() {
             let place = sent.iter().position(|sql| *sql == asks);
             let place = place.unwrap_or_else(|| panic!("{}: {asks} {sent:#?}", engine.name));
             // SQLx ends the transaction whose COMMIT has failed, over the other connection.
-            let mut before = sent[..place].iter().rev().filter(|sql| *sql != "ROLLBACK");
-            let before = before.next().map(String::as_str);
-            assert_eq!(before, Some("BEGIN"), "a transaction of its own: {sent:#?}");
+            let before = sent[..place].iter().map(String::as_str);
+            let before: Vec<_> = before.filter(|sql| *sql != "ROLLBACK").collect();
+            let begins = match engine.profile.bounds_waits {
+                LockWaits::AsSet => &["BEGIN"][..],
+                _ => &["BEGIN", ASKS_WAITS, BOUNDS_WAITS],
+            };
+            assert!(
+                before.ends_with(begins),
+                "a transaction of its own: {sent:#?}"
+            );
+            assert_eq!(count(&sent, BOUNDS_WAITS), count(&sent, OWN_WAITS));
             assert_eq!(
                 count(&sent, CUSTOMER),
                 if is_done { 1 } else { 2 },
