@@ -331,6 +331,8 @@ impl Shared {
             lie: self.lie,
             connection: None,
         };
+        // What it said before is over, also if the process is killed now.
+        self.history().flushes[number].said = Said::Nothing;
         let flushed = work.flush(source, SCOPE).await;
         let said = said(&flushed);
         self.history().flushes[number].said = said;
