@@ -242,18 +242,17 @@ pub fn hash<K: KeyType, H: Hasher>(key: K, state: &mut H) {
 pub fn fmt_display<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let raw = key.to_outside();
     // In one piece: a string that takes it needs one allocation then.
-    match K::Scheme::text_in(raw, checked_prefix::<K>(), &mut Room::new()) {
+    match text_in::<K>(raw, &mut Room::new()) {
         Some(text) => pad(text, f),
         None => K::Scheme::write_text(raw, K::PREFIX, f),
     }
 }
 
-/// Body of a key type's own `to_string`: the standard library's lets a string grow as a formatter asks for it, which
-/// takes as long as the allocation.
+/// Body of a key type's own `to_string`, without the formatter of the standard library's.
 #[inline]
 pub fn to_string<K: KeyType>(key: K) -> String {
     let raw = key.to_outside();
-    match K::Scheme::text_in(raw, checked_prefix::<K>(), &mut Room::new()) {
+    match text_in::<K>(raw, &mut Room::new()) {
         Some(text) => String::from(text),
         None => alloc::format!(
             "{}",
@@ -265,15 +264,16 @@ pub fn to_string<K: KeyType>(key: K) -> String {
     }
 }
 
-/// Returns the prefix, of which is known when it is compiled that it is one.
-#[inline]
-const fn checked_prefix<K: KeyType>() -> Option<&'static str> {
+/// Makes the text of a raw key on the stack, unless only the scheme's `write_text` knows it. A prefix that is not one does
+/// not compile.
+#[inline(always)]
+pub(crate) fn text_in<K: KeyType>(raw: K::Raw, room: &mut Room) -> Option<&str> {
     const {
         if let Some(prefix) = K::PREFIX {
             check_prefix(prefix);
         }
     }
-    K::PREFIX
+    K::Scheme::text_in(raw, K::PREFIX, room)
 }
 
 /// Body of a key type's `Debug`: `OrderId(ord_01h455vb4pex5vsknk084sn02q)`, or the masked text and `masked`.

@@ -299,7 +299,12 @@ pub trait Scheme: Sized + 'static {
         raw.write_text(prefix, f)
     }
 
-    /// As [`RawKey::text_in`].
+    /// Whether the text is the raw key's own. A scheme says so that has no [`write_text`](Self::write_text) of its own.
+    #[doc(hidden)]
+    const TEXT_IS_RAW: bool = false;
+
+    /// Makes the text of [`write_text`](Self::write_text) on the stack, as [`RawKey::text_in`]. `None` if only `write_text`
+    /// knows it.
     #[doc(hidden)]
     #[inline(always)]
     fn text_in<'r>(
@@ -307,7 +312,10 @@ pub trait Scheme: Sized + 'static {
         prefix: Option<&str>,
         room: &'r mut text::Room,
     ) -> Option<&'r str> {
-        raw.text_in(prefix, room)
+        match Self::TEXT_IS_RAW {
+            true => raw.text_in(prefix, room),
+            false => None,
+        }
     }
 
     /// Reads what [`write_text`](Self::write_text) wrote, and nothing else.

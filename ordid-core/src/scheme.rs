@@ -60,6 +60,7 @@ macro_rules! rfc_9562 {
         const NAME: &'static str = $name;
         const ORDERS: crate::layout::Orders = $orders;
         const EXPECTED: &'static str = concat!("version ", $version, " and variant RFC 9562");
+        const TEXT_IS_RAW: bool = true;
 
         fn check(raw: &uuid::Uuid) -> bool {
             crate::scheme::anatomy::has_version(raw, $version)
@@ -91,6 +92,7 @@ macro_rules! version_of_any_variant {
         const NAME: &'static str = $name;
         const ORDERS: crate::layout::Orders = $orders;
         const EXPECTED: &'static str = $expected;
+        const TEXT_IS_RAW: bool = true;
 
         fn check(raw: &uuid::Uuid) -> bool {
             raw.get_version_num() == $version
@@ -113,6 +115,7 @@ macro_rules! any_value {
         const NAME: &'static str = $name;
         const ORDERS: crate::layout::Orders = $orders;
         const EXPECTED: &'static str = $expected;
+        const TEXT_IS_RAW: bool = true;
 
         /// Always.
         fn check(_: &$raw) -> bool {

@@ -10,7 +10,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode},
 };
 
-use crate::servers::{Scratch, Servers};
+use crate::servers::{Client, Scratch, Servers};
 
 /// What a test returns.
 pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -126,12 +126,46 @@ pub fn on_scratch<DB, T, F>(
     });
 }
 
+/// The same for a test over another client, which gets the database's address.
+pub fn on_address<DB, T, F>(
+    trials: &mut Vec<Trial>,
+    servers: &Servers,
+    server: &'static str,
+    name: &str,
+    test: T,
+) where
+    DB: Scratch + Client,
+    T: FnOnce(String) -> F + Send + 'static,
+    F: Future<Output = Outcome>,
+{
+    on_scratch::<DB, _, _>(trials, servers, server, name, async |pool| {
+        let url = DB::client_url(&pool.connect_options());
+        pool.close().await;
+        test(url).await
+    });
+}
+
 /// Adds functions as tests, each with a new database on a server. The name of a test is this beginning and the
 /// function's name.
 #[macro_export]
 macro_rules! scratch_tests {
     ($trials:ident, $servers:ident, $database:ty: $server:expr, $begin:literal; $($test:ident),+ $(,)?) => {$(
         $crate::trials::on_scratch::<$database, _, _>(
+            $trials,
+            $servers,
+            $server,
+            concat!($begin, stringify!($test)),
+            $test,
+        );
+    )+};
+}
+
+/// Adds functions as tests, each of which gets the address of a new database on a server. The name of a test is this
+/// beginning and the function's name.
+#[macro_export]
+macro_rules! address_tests {
+    ($trials:ident, $servers:ident, $database:ty: $server:expr, $begin:literal; $($test:ident),+ $(,)?) => {$(
+        $crate::trials::on_address::<$database, _, _>(
             $trials,
             $servers,
             $server,

@@ -1,4 +1,4 @@
-//! Which logical processors threads run on.
+//! Gives threads logical processors of their own.
 //!
 //! Two threads that wait for each other by yielding stay on one processor, if they began there: the scheduler has no reason
 //! to move either. So the benches put each thread on a processor of its own where the system lets them.

@@ -70,7 +70,7 @@ impl Case {
 
 /// What is timed in a sample, and how many samples are behind the median of a round.
 pub const METHOD: &str = "one key at a time: 101 x 10,000; two threads: at most 11 x 20,000 each, where both ran; 64 threads: 5 x 20,000 each; fill: 5 x 1,000,000; bursts: 41 x 24";
-/// What a program prints instead of a time.
+/// A program prints this in the place of a time that the machine cannot measure.
 pub const NOT_MEASURED: &str = "not measured: two threads do not run at once here";
 /// Keys of a sample that each of two threads makes.
 const BESIDE: u32 = 20_000;

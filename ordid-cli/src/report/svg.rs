@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Picture, html::escape};
 
-// As in `report.rs`: the tests of the browser include these files from their own folder.
+// The tests of the browser include these files from their own folder, as they do those of `report.rs`.
 #[path = "svg/bars.rs"]
 mod bars;
 #[path = "svg/lines.rs"]

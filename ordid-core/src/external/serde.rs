@@ -11,7 +11,7 @@ use serde_core::{
 };
 
 use crate::{
-    __private::{check_json_number, to_string},
+    __private::{check_json_number, text_in},
     Error, KeyType, RawKey, Scheme,
     key::{
         BinaryForm,
@@ -29,9 +29,9 @@ pub fn serialize<K: KeyType, S: Serializer>(key: K, serializer: S) -> Result<S::
     if serializer.is_human_readable() && !K::IS_JSON_NUMBER {
         // On the stack, and whole: by `collect_str` each piece would be looked at by itself.
         let mut room = Room::new();
-        return match K::Scheme::text_in(key.to_outside(), K::PREFIX, &mut room) {
+        return match text_in::<K>(key.to_outside(), &mut room) {
             Some(text) => serializer.serialize_str(text),
-            None => serializer.serialize_str(&to_string(key)),
+            None => serializer.collect_str(&key),
         };
     }
     let bytes = key.to_outside().to_bytes();

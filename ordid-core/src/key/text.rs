@@ -396,7 +396,8 @@ pub(crate) fn write_prefixed(
 ) -> fmt::Result {
     match (Room::new().join(prefix, text), prefix) {
         (Some(whole), _) => pad(whole, f),
-        (None, prefix) => f.pad(&format!("{}_{}", prefix.unwrap_or_default(), as_text(text))),
+        (None, None | Some("")) => f.pad(as_text(text)),
+        (None, Some(prefix)) => f.pad(&format!("{prefix}_{}", as_text(text))),
     }
 }
 

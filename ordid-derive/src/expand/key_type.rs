@@ -491,12 +491,12 @@ pub(super) fn std_impls_by_raw(private: &Private<'_>, ident: &Ident) -> TokenStr
             }
         }
 
-        // What code that names the type calls instead of the standard library's, which allocates as a formatter asks for
-        // it. Both give the same text.
+        // Code that names the type calls this in the place of the standard library's, which goes through a formatter. Both
+        // give the same text.
         #[automatically_derived]
         #[allow(dead_code, unreachable_pub, clippy::inherent_to_string_shadow_display)]
         impl #ident {
-            /// Returns the text of the key, with one allocation of its length.
+            /// Returns the text of the key.
             #[inline]
             #[must_use]
             pub fn to_string(&self) -> #private::String {

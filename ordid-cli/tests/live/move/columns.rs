@@ -41,7 +41,7 @@ fn without_columns(url: &str) -> Result {
              CREATE TABLE remarks (id bigserial PRIMARY KEY, order_id bigint NOT NULL REFERENCES orders (id), kind int);
              CREATE INDEX remarks_order ON remarks (order_id)"
         }
-        // What belongs to a column comes back with it.
+        // Comments and AUTO_INCREMENT come back with their columns.
         false => {
             "CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT COMMENT 'it''s the key' PRIMARY KEY, kind int NOT NULL);
              CREATE TABLE remarks (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, order_id bigint NOT NULL COMMENT 'its order', kind int,

@@ -46,7 +46,8 @@ fn map(url: &str) -> Result {
     this.refused(&["--finish", "--keep-map"], 2)?;
     execute(url, "DROP TABLE orders_ordid_map")?;
 
-    // As a process leaves it that is killed while it copies; where DDL is no part of a transaction, with a table.
+    // A process that is killed while it copies leaves this. It also leaves the table on engines whose DDL is no part of a
+    // transaction.
     execute(
         url,
         "UPDATE ordid_move_orders SET phase = 'map', step = 1, place = 0",

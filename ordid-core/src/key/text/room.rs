@@ -2,15 +2,18 @@
 
 use super::{ORDERED_32, PREFIX_MAX};
 
-/// Length of the longest text: a prefix, `_`, and the longest text without one. A multiple of [`WORDS`].
+/// Length of the longest text: a prefix, `_`, and the longest text without one.
 const LONGEST: usize = PREFIX_MAX + 1 + ORDERED_32;
-/// What the check for UTF-8 looks at in one step.
-const WORDS: usize = 16;
+/// The bytes that the check for UTF-8 looks at in one step.
+const STEP: usize = 16;
+const _: () = assert!(
+    LONGEST.is_multiple_of(STEP),
+    "the longest text is checked in whole steps"
+);
 
-/// Room for the longest text of a key.
+/// Room for the longest text of a key, which is written once.
 ///
-/// It is aligned, and checked in whole steps: the check for UTF-8 is then a few instructions, and goes byte by byte
-/// otherwise.
+/// It is aligned and checked in steps of 16 bytes, since the check for UTF-8 takes the odd bytes of an end one by one.
 #[derive(Debug)]
 #[repr(align(16))]
 pub struct Room([u8; LONGEST]);
@@ -24,7 +27,7 @@ impl Room {
     }
 
     /// Writes prefix, `_` and text, or the text alone if there is no prefix. `None` if it is too long.
-    // What is known of prefix and text when it is compiled is known here, too.
+    // Inlined, so that the compiler knows the lengths of prefix and text.
     #[inline(always)]
     pub(crate) fn join(&mut self, prefix: Option<&str>, text: &[u8]) -> Option<&str> {
         let start = match prefix {
@@ -39,7 +42,7 @@ impl Room {
         let end = start + text.len();
         self.0.get_mut(start..end)?.copy_from_slice(text);
         // What is behind the text are zeros, which are ASCII.
-        let checked = self.0.get(..end.next_multiple_of(WORDS))?;
+        let checked = self.0.get(..end.next_multiple_of(STEP))?;
         str::from_utf8(checked).ok()?.get(..end)
     }
 

@@ -9,11 +9,13 @@ use ordid::{KeyType as _, OrderedKey};
 use ordid_mysql_async::{EngineProfile, Error, Flushed, UnitOfWork};
 use ordid_tests::{servers::Servers, trials::Outcome};
 
-use crate::{SESSIONS, add, connect, execute, keys::Native, mysql, number};
+use sqlx::MySql;
+
+use crate::{SESSIONS, connect, execute, keys::Native, mysql, number};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) {
-    add!(
-        trials, servers, server, "drops";
+    ordid_tests::address_tests!(
+        trials, servers, MySql: server, "drops::";
         a_dropped_flush_leaves_nothing_open_in_a_pool,
         a_dropped_flush_closes_its_connection,
         a_dropped_flush_ends_the_transaction,

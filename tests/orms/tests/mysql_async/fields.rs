@@ -11,11 +11,13 @@ use ordid::{Assigned, KeyType as _, OrderedKey};
 use ordid_mysql_async::UnitOfWork;
 use ordid_tests::{servers::Servers, trials::Outcome};
 
-use crate::{add, connect, execute, keys::Native, mysql, number, work};
+use sqlx::MySql;
+
+use crate::{connect, execute, keys::Native, mysql, number, work};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) {
-    add!(
-        trials, servers, server, "fields";
+    ordid_tests::address_tests!(
+        trials, servers, MySql: server, "fields::";
         values_of_each_kind_are_written,
         rows_that_have_the_values_already_count_as_updated,
         names_that_have_marks_of_parameters_are_names,

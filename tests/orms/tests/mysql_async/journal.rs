@@ -9,11 +9,13 @@ use ordid_mysql_async::{Journaled, UnitOfWork};
 use ordid_tests::{servers::Servers, trials::Outcome};
 use serde::{Deserialize, Serialize};
 
-use crate::{add, connect, execute, keys::Native, number};
+use sqlx::MySql;
+
+use crate::{connect, execute, keys::Native, number};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) {
-    add!(
-        trials, servers, server, "journal";
+    ordid_tests::address_tests!(
+        trials, servers, MySql: server, "journal::";
         the_next_run_sends_what_was_not_sent,
         the_next_run_writes_each_row_once_wherever_the_first_one_ended,
     );

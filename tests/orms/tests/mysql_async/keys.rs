@@ -18,10 +18,10 @@ use ordid_mysql_async::{Entity, ReadKey, Stored, StoredAs, UnitOfWork, column};
 use ordid_tests::{
     keys::{Keys, snowflakes, uuid_shorts},
     servers::Servers,
-    trials::Outcome,
+    trials::{Outcome, on_address},
 };
 
-use crate::{connect, execute, number, on_server};
+use crate::{connect, execute, number};
 
 ordid_tests::process_wide!(
     Native, Long, Short, Base32, Swapped, DotNet, Object, Push, Wide, WideText, MariaDbs
@@ -136,10 +136,10 @@ macro_rules! rows {
                 type Column = <$key as StoredAs>::Column;
                 let ty = <Column as ColumnOn<$dialect>>::TYPE;
                 let name = concat!("keys::", stringify!($key), "_is_written_read_and_ordered");
-                on_server(trials, servers, $server, name, |url| written::<$row>(url, ty));
+                on_address::<sqlx::MySql, _, _>(trials, servers, $server, name, |url| written::<$row>(url, ty));
             })+)+
-            on_server(trials, servers, "mariadb", "keys::a_key_without_a_newtype", a_key_without_a_newtype);
-            on_server(
+            on_address::<sqlx::MySql, _, _>(trials, servers, "mariadb", "keys::a_key_without_a_newtype", a_key_without_a_newtype);
+            on_address::<sqlx::MySql, _, _>(
                 trials, servers, "mysql", "keys::uuid_to_bin_writes_what_is_read", uuid_to_bin_writes_what_is_read,
             );
             trials.push(Trial::test("keys::a_value_of_another_form_is_told_with_its_column", || {

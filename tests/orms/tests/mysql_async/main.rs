@@ -12,11 +12,7 @@ mod shards;
 use ::mysql_async::{Conn, prelude::Queryable as _};
 use ordid::{OrderedKey, entity::EnsuredKey};
 use ordid_mysql_async::{Entity, UnitOfWork};
-use ordid_tests::{
-    servers::{Client as _, Servers},
-    trials::{Outcome, on_scratch, run_all},
-};
-use sqlx::MySql;
+use ordid_tests::trials::{Outcome, run_all};
 
 fn main() {
     run_all(&["mariadb", "mysql"], |servers, trials| {
@@ -30,32 +26,6 @@ fn main() {
         }
     });
 }
-
-/// Adds a test with an empty database, whose address it gets.
-fn on_server<F: Future<Output = Outcome>>(
-    trials: &mut Vec<libtest_mimic::Trial>,
-    servers: &Servers,
-    server: &'static str,
-    name: &str,
-    test: impl FnOnce(String) -> F + Send + 'static,
-) {
-    on_scratch::<MySql, _, _>(trials, servers, server, name, async |pool| {
-        let url = MySql::client_url(&pool.connect_options());
-        pool.close().await;
-        test(url).await
-    });
-}
-
-/// Adds functions as tests, whose names begin with that of their module.
-macro_rules! add {
-    ($trials:ident, $servers:ident, $server:expr, $module:literal; $($test:ident),+ $(,)?) => {$(
-        crate::on_server(
-            $trials, $servers, $server, concat!($module, "::", stringify!($test)), $test,
-        );
-    )+};
-}
-
-use add;
 
 /// A unit of work of these rows.
 fn work<E>(rows: impl IntoIterator<Item = E>) -> UnitOfWork

@@ -8,11 +8,13 @@ use ordid::{KeyType as _, OrderedKey};
 use ordid_mysql_async::{Retry, UnitOfWork};
 use ordid_tests::{servers::Servers, trials::Outcome};
 
-use crate::{add, connect, execute, keys::Native, mysql, number};
+use sqlx::MySql;
+
+use crate::{connect, execute, keys::Native, mysql, number};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) {
-    add!(
-        trials, servers, server, "pools";
+    ordid_tests::address_tests!(
+        trials, servers, MySql: server, "pools::";
         connections_that_are_lost_are_made_again,
         a_pool_without_a_server_ends_the_flush,
         a_pool_that_is_closed_ends_the_flush,

@@ -6,11 +6,13 @@ use ordid::{KeyType as _, OrderedKey, uuid::Uuid};
 use ordid_mysql_async::{Flushed, OrphanDecision, Retry, ShardedUnitOfWork, Sharding};
 use ordid_tests::{servers::Servers, trials::Outcome};
 
-use crate::{add, connect, execute, keys::Native, mysql};
+use sqlx::MySql;
+
+use crate::{connect, execute, keys::Native, mysql};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) {
-    add!(
-        trials, servers, server, "shards";
+    ordid_tests::address_tests!(
+        trials, servers, MySql: server, "shards::";
         a_part_that_fails_stays,
         two_phases_write_all_parts_or_none,
     );

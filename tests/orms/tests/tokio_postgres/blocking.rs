@@ -7,11 +7,13 @@ use ordid_tests::{flushed::copied, servers::Servers, trials::Outcome};
 use ordid_tokio_postgres::{Error, Retry, UnitOfWork};
 use postgres::{Client, NoTls};
 
-use crate::{add, keys::Native, tokio::on_thread};
+use sqlx::Postgres;
+
+use crate::{keys::Native, tokio::on_thread};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    add!(
-        trials, servers, "postgres", "blocking";
+    ordid_tests::address_tests!(
+        trials, servers, Postgres: "postgres", "blocking::";
         clients_and_transactions_are_flushed_into,
         a_pool_of_r2d2_lends_clients,
         a_refused_row_leaves_the_client_as_it_was,

@@ -17,16 +17,18 @@ use ordid_tests::{
 };
 use ordid_tokio_postgres::{NotBulk, UnitOfWork};
 
+use sqlx::Postgres;
+
 use crate::{
-    add, is_so,
+    is_so,
     keys::{Long, Native, Number, Object, Short},
     tokio::{connect, on_thread},
     work,
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    add!(
-        trials, servers, "postgres", "copy";
+    ordid_tests::address_tests!(
+        trials, servers, Postgres: "postgres", "copy::";
         rows_are_what_an_insert_writes,
         few_rows_and_open_transactions_are_inserted,
         what_a_copy_would_do_otherwise_is_inserted,

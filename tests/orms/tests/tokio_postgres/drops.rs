@@ -9,11 +9,13 @@ use ordid::{KeyType as _, OrderedKey};
 use ordid_tests::{servers::Servers, trials::Outcome};
 use ordid_tokio_postgres::{EngineProfile, Error, Flushed, UnitOfWork};
 
-use crate::{add, keys::Native, tokio::connect};
+use sqlx::Postgres;
+
+use crate::{keys::Native, tokio::connect};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    add!(
-        trials, servers, "postgres", "drops";
+    ordid_tests::address_tests!(
+        trials, servers, Postgres: "postgres", "drops::";
         a_dropped_flush_leaves_nothing_open,
         a_dropped_flush_leaves_the_transaction_as_it_was,
     );

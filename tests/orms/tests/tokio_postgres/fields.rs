@@ -12,13 +12,15 @@ use ordid::{Assigned, KeyType as _, OrderedKey};
 use ordid_tests::{servers::Servers, trials::Outcome};
 use ordid_tokio_postgres::UnitOfWork;
 
-use crate::{add, is_so, keys::Native, tokio::connect, work};
+use sqlx::Postgres;
+
+use crate::{is_so, keys::Native, tokio::connect, work};
 
 type Written = Result<IsNull, Box<dyn std::error::Error + Send + Sync>>;
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    add!(
-        trials, servers, "postgres", "fields";
+    ordid_tests::address_tests!(
+        trials, servers, Postgres: "postgres", "fields::";
         types_of_the_user_are_written_inserted_updated_and_upserted,
         a_value_of_another_type_is_an_error_with_the_row,
         a_value_that_cannot_be_written_is_named,

@@ -9,11 +9,13 @@ use ordid_tests::{servers::Servers, trials::Outcome};
 use ordid_tokio_postgres::{Journaled, UnitOfWork};
 use serde::{Deserialize, Serialize};
 
-use crate::{add, is_so, keys::Native, tokio::connect};
+use sqlx::Postgres;
+
+use crate::{is_so, keys::Native, tokio::connect};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    add!(
-        trials, servers, "postgres", "journal";
+    ordid_tests::address_tests!(
+        trials, servers, Postgres: "postgres", "journal::";
         the_next_run_sends_what_was_not_sent,
         the_next_run_writes_each_row_once_wherever_the_first_one_ended,
     );

@@ -11,11 +11,11 @@ use ordid::{
 use ordid_tests::{
     keys::{Keys, snowflakes},
     servers::Servers,
-    trials::Outcome,
+    trials::{Outcome, on_address},
 };
 use ordid_tokio_postgres::{Entity, Stored, StoredAs, UnitOfWork, column};
 
-use crate::{is_so, on_server, tokio::connect};
+use crate::{is_so, tokio::connect};
 
 ordid_tests::process_wide!(
     Native, Long, Short, Base32, InBytes, Object, Push, Wide, WideText
@@ -110,11 +110,11 @@ macro_rules! rows {
         pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             $(
                 let name = concat!("keys::", stringify!($key), "_is_written_read_and_ordered");
-                on_server(trials, servers, "postgres", name, written::<$row>);
+                on_address::<sqlx::Postgres, _, _>(trials, servers, "postgres", name, written::<$row>);
                 let name = concat!("keys::", stringify!($key), "_is_refused_by_another_column");
-                on_server(trials, servers, "postgres", name, refused::<$row>);
+                on_address::<sqlx::Postgres, _, _>(trials, servers, "postgres", name, refused::<$row>);
             )+
-            crate::add!(trials, servers, "postgres", "keys"; a_key_without_a_newtype);
+            ordid_tests::address_tests!(trials, servers, sqlx::Postgres: "postgres", "keys::"; a_key_without_a_newtype);
         }
     };
 }

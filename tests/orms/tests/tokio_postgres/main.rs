@@ -14,12 +14,8 @@ mod tokio;
 
 use ::tokio_postgres::Client;
 use ordid::{OrderedKey, entity::EnsuredKey};
-use ordid_tests::{
-    servers::{Client as _, Servers},
-    trials::{Outcome, on_scratch, run_all},
-};
+use ordid_tests::trials::{Outcome, run_all};
 use ordid_tokio_postgres::{Entity, UnitOfWork};
-use sqlx::Postgres;
 
 fn main() {
     run_all(&["postgres", "pgbouncer"], |servers, trials| {
@@ -34,32 +30,6 @@ fn main() {
         blocking::trials(servers, trials);
     });
 }
-
-/// Adds a test with an empty database, whose address it gets.
-fn on_server<F: Future<Output = Outcome>>(
-    trials: &mut Vec<libtest_mimic::Trial>,
-    servers: &Servers,
-    server: &'static str,
-    name: &str,
-    test: impl FnOnce(String) -> F + Send + 'static,
-) {
-    on_scratch::<Postgres, _, _>(trials, servers, server, name, async |pool| {
-        let url = Postgres::client_url(&pool.connect_options());
-        pool.close().await;
-        test(url).await
-    });
-}
-
-/// Adds functions as tests, whose names begin with that of their module.
-macro_rules! add {
-    ($trials:ident, $servers:ident, $server:literal, $module:literal; $($test:ident),+ $(,)?) => {$(
-        crate::on_server(
-            $trials, $servers, $server, concat!($module, "::", stringify!($test)), $test,
-        );
-    )+};
-}
-
-use add;
 
 /// A unit of work of these rows.
 fn work<E>(rows: impl IntoIterator<Item = E>) -> UnitOfWork

@@ -5,7 +5,9 @@ use ordid::{KeyType as _, OrderedKey};
 use ordid_tests::{servers::Servers, trials::Outcome};
 use ordid_tokio_postgres::{EngineProfile, UnitOfWork};
 
-use crate::{add, keys::Native, tokio::connect};
+use sqlx::Postgres;
+
+use crate::{keys::Native, tokio::connect};
 
 /// Clients at a time, more than the server's connections.
 const CLIENTS: usize = 8;
@@ -13,8 +15,8 @@ const CLIENTS: usize = 8;
 const ROWS: i64 = 2_500;
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    add!(
-        trials, servers, "pgbouncer", "pgbouncer";
+    ordid_tests::address_tests!(
+        trials, servers, Postgres: "pgbouncer", "pgbouncer::";
         flushes_at_once_write_each_row_once_and_leave_no_statement,
     );
 }

@@ -7,11 +7,13 @@ use ordid::{KeyType as _, OrderedKey};
 use ordid_tests::{flushed::copied, servers::Servers, trials::Outcome};
 use ordid_tokio_postgres::{AsClient, Error, Flushed, Retry, UnitOfWork};
 
-use crate::{add, is_so, keys::Native, tokio::connect};
+use sqlx::Postgres;
+
+use crate::{is_so, keys::Native, tokio::connect};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    add!(
-        trials, servers, "postgres", "pools";
+    ordid_tests::address_tests!(
+        trials, servers, Postgres: "postgres", "pools::";
         deadpool_lends_connections,
         bb8_lends_connections,
         a_transaction_of_a_pool_is_flushed_into,

@@ -6,15 +6,16 @@ use ordid::OrderedKey;
 use ordid_tests::{servers::Servers, trials::Outcome};
 use ordid_tokio_postgres::{Error, Flushed, OrphanDecision, Retry, ShardedUnitOfWork, Sharding};
 
+use sqlx::Postgres;
+
 use crate::{
-    add,
     keys::Native,
     tokio::{connect, on_thread},
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    add!(
-        trials, servers, "postgres", "shards";
+    ordid_tests::address_tests!(
+        trials, servers, Postgres: "postgres", "shards::";
         a_part_that_fails_stays,
         a_part_that_fails_stays_over_made_connections,
         a_part_that_fails_stays_over_clients_that_block,

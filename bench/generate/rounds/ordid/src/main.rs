@@ -36,9 +36,9 @@ fn next(keys: &impl Generator<Scheme = ordid::scheme::UuidV7>) -> Uuid {
 static COARSE: Strict<CoarseClock> = strict(CoarseClock);
 
 thread_local! {
-    // As users have it: one a thread.
+    // Users have one for each thread, too.
     static LOCAL_COARSE: Local<CoarseClock> = const { strict(CoarseClock).into_local() };
-    // As users have blocks of one generator: a constant cannot refer to it.
+    // Not `const`, as in users' programs: a constant cannot refer to the one generator of all blocks.
     static BLOCK_COARSE: LocalBlock<&'static Strict<CoarseClock>> = COARSE.local_block();
 }
 

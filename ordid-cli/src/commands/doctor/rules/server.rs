@@ -389,7 +389,7 @@ mod tests {
                 "{name}"
             );
         }
-        // Without a binary log there is nothing to be written to it.
+        // A server without a binary log has nothing to write to it.
         let logs = |value| {
             found(
                 Engine::Mariadb,

@@ -1,4 +1,4 @@
-//! What a switch that was cut off has left to be corrected.
+//! Corrects what a switch that was cut off has left.
 
 use super::{Writer, column_exists, new_uuid, nothing, trigger_exists};
 use crate::{

@@ -1,4 +1,4 @@
-//! Which columns `SELECT *` and an INSERT without columns see: the new ones from the switch on, and the old ones until then.
+//! Decides which columns `SELECT *` and an INSERT without columns see: the old ones until the switch, and then the new ones.
 
 use super::{Writer, nothing};
 use crate::{
