@@ -397,10 +397,13 @@ mod tests {
     use alloc::{format, string::ToString as _};
 
     use super::*;
-    use crate::scheme::UuidV7;
+    use crate::{clock::Timestamp, layout::Orders, scheme::UuidV7};
 
     macro_rules! key_type {
         ($name:ident, $prefix:expr) => {
+            key_type!($name, $prefix, UuidV7);
+        };
+        ($name:ident, $prefix:expr, $scheme:ty) => {
             #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
             struct $name(Uuid);
 
@@ -412,12 +415,12 @@ mod tests {
 
             impl KeyType for $name {
                 type Raw = Uuid;
-                type Scheme = UuidV7;
+                type Scheme = $scheme;
 
                 const NAME: &'static str = stringify!($name);
                 const PREFIX: Option<&'static str> = $prefix;
 
-                fn from_generated(generated: Generated<UuidV7>) -> Self {
+                fn from_generated(generated: Generated<$scheme>) -> Self {
                     Self(generated.into_raw())
                 }
 
@@ -486,6 +489,84 @@ mod tests {
         assert_one_text(Named(RAW), "line_item_01h2xcejqtf2nbrexx3vqjhp41");
         let longest = format!("{}_01h2xcejqtf2nbrexx3vqjhp41", Longest::PREFIX.unwrap());
         assert_one_text(Longest(RAW), &longest);
+    }
+
+    /// What somebody else's scheme may be: of a raw key whose text is not its own.
+    #[derive(Debug)]
+    enum Numbered {}
+
+    impl Scheme for Numbered {
+        type Raw = Uuid;
+
+        const NAME: &'static str = "numbered";
+        const ORDERS: Orders = Orders::BYTES;
+        const EXPECTED: &'static str = "any 128 bits";
+
+        fn check(_: &Uuid) -> bool {
+            true
+        }
+
+        fn timestamp(_: &Uuid) -> Option<Timestamp> {
+            None
+        }
+
+        fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut Formatter<'_>) -> FmtResult {
+            write!(f, "{}#{}", prefix.unwrap_or_default(), raw.as_u128())
+        }
+
+        fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
+            Self::read_text(prefix, text).ok_or_else(|| Error::parse("no number"))
+        }
+
+        fn read_text(prefix: Option<&str>, text: &str) -> Option<Uuid> {
+            let number = text.strip_prefix(prefix?)?.strip_prefix('#')?;
+            number.parse().ok().map(Uuid::from_u128)
+        }
+    }
+
+    key_type!(Foreign, Some("page"), Numbered);
+
+    #[test]
+    fn a_scheme_that_writes_its_text_itself_is_asked_for_it() {
+        let key = Foreign(Uuid::from_u128(17));
+        assert_eq!(super::to_string(key), "page#17");
+        assert_eq!(key.to_string(), "page#17");
+        assert_eq!(parse::<Foreign>("page#17"), Ok(key));
+        #[cfg(feature = "serde")]
+        {
+            let serialized = crate::external::serde::serialize(key, serde_json::value::Serializer);
+            assert_eq!(serialized.unwrap(), "page#17");
+        }
+    }
+
+    /// The text that is made on the stack is the one that a formatter gets.
+    fn assert_same_text<S: Scheme>(raw: S::Raw) {
+        for prefix in [None, Some(""), Some("line_item")] {
+            let written = format!("{}", SchemeText::<S> { raw, prefix });
+            let mut room = Room::new();
+            assert_eq!(
+                S::text_in(raw, prefix, &mut room),
+                Some(&*written),
+                "{}",
+                S::NAME
+            );
+        }
+    }
+
+    #[test]
+    fn schemes_make_their_text_on_the_stack() {
+        use crate::scheme::*;
+
+        assert_same_text::<CombEfCore>(RAW);
+        assert_same_text::<NewId>(RAW);
+        assert_same_text::<OrderedText22>(RAW);
+        assert_same_text::<Ulid>(RAW);
+        assert_same_text::<UuidCreateSequential>(RAW);
+        assert_same_text::<UuidV1Rearranged>(RAW);
+        assert_same_text::<UuidV4>(RAW);
+        assert_same_text::<UuidV7>(RAW);
+        assert_same_text::<UuidV7Spread<16>>(RAW);
+        assert_same_text::<UuidV8SqlServer>(RAW);
     }
 
     #[test]

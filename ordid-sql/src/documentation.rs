@@ -13,6 +13,19 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! documentation {
+    (tasks) => {
+        "\
+| you want to | use |
+|---|---|
+| insert rows and their children in one transaction | [`UnitOfWork::add`], then [`UnitOfWork::flush`] |
+| change or remove rows in the same transaction | [`UnitOfWork::update`], [`UnitOfWork::delete`] |
+| insert or update | [`UnitOfWork::upsert`], [`UnitOfWork::insert_or_ignore`], [`OnConflict`] |
+| flush inside your own transaction | [`UnitOfWork::flush_in`] |
+| say how often and how long a flush tries | [`UnitOfWork::with_retry`], [`UnitOfWork::with_deadline`] |
+| write more rows than one transaction takes | [`UnitOfWork::in_chunks`] |
+| see the statements first | [`UnitOfWork::plan`] |
+| write to several databases | [`ShardedUnitOfWork`] |"
+    };
     (unit_of_work) => {
         "\
 Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
@@ -80,7 +93,7 @@ and one that inserts only rows which the database would take twice, or whose key
 
 While the outcome of a COMMIT is unknown, statements wait for locks for 10 s at most on PostgreSQL, MySQL, MariaDB and SQL
 Server, since the older transaction may hold the keys for hours. Each server but PostgreSQL keeps such a bound for the
-session, so the flush sets the session's own value again. [`with_deadline`](Self::with_deadline) bounds all attempts and
+session, so the flush sets the session's own value again; a session whose flush is dropped may keep the bound. [`with_deadline`](Self::with_deadline) bounds all attempts and
 waits together."
     };
     (flush_with) => {
@@ -148,7 +161,7 @@ do: ids of prepared transactions are the server's there, not the database's.
 - The first shard with rows is written after all others are prepared. So the flush takes about twice as long, and each
   other shard writes to its log twice.
 - Two flushes that wait for each other on different shards are not seen by any database as a deadlock. So a statement
-  waits for a lock for 10 s at most, unless `lock_timeout` is set, and is tried again.
+  waits for a lock for 10 s at most, or less if the session is set so, and is tried again.
 - Rows of one shard alone are committed as without it.
 
 # MySQL and MariaDB

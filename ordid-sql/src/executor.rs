@@ -37,9 +37,8 @@ pub(crate) use self::{
     upsert::Sent,
 };
 use crate::{
-    Action, Attempt, DriverError, EngineProfile, Failure, FlushError, FlushFailure, FlushRun,
-    Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
-    lock_waits,
+    Action, Attempt, DriverError, Failure, FlushError, FlushFailure, FlushRun, Flushed, Markers,
+    Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work, lock_waits,
     observe::{self, Span},
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
@@ -275,8 +274,7 @@ impl<B: RowBinder> Work<B> {
                             Step::Probe => {
                                 let gid = self.part.as_ref().and_then(Part::gid);
                                 let gid = gid.as_deref();
-                                let within =
-                                    self.lock_waits::<S::Connection>(writer.engine, deadline, true);
+                                let within = self.lock_waits::<S::Connection>(deadline, true);
                                 probe(
                                     &self.rows,
                                     self.protected,
@@ -315,9 +313,7 @@ impl<B: RowBinder> Work<B> {
             Ok(flushed) => return Ok(flushed),
             Err(failure) => failure,
         };
-        let within =
-            self.lock_waits::<S::Connection>(writer.engine, deadline, self.unresolved.is_some());
-        let within = within.filter(|_| wanted == TransactionScope::Transaction);
+        let within = self.lock_waits::<S::Connection>(deadline, self.unresolved.is_some());
         let mut failure = failure;
         let rows = &mut self.rows;
         let locating = locate_row(rows, source, scope, writer, link, within, &mut failure);
@@ -376,17 +372,15 @@ impl<B: RowBinder> Work<B> {
     /// Returns how long the statements of a transaction may wait for locks; `None` if they wait as the session is set.
     fn lock_waits<C: FlushConnection>(
         &self,
-        engine: &EngineProfile,
         deadline: Deadline,
         is_in_doubt: bool,
     ) -> Option<Duration> {
-        let Some(_) = &self.part else {
-            return lock_waits::limit(is_in_doubt, deadline.left(), C::BLOCKS);
-        };
-        // Two flushes that wait for each other on different shards are no deadlock to any of them. What is prepared is
-        // the session's no more, so it could not get its own values back.
-        let lasts = engine.bounds_waits.lasts_for_transaction();
-        lock_waits::limit(lasts, deadline.left().filter(|_| lasts), C::BLOCKS)
+        // Two flushes that wait for each other on different shards are a deadlock that no server sees.
+        lock_waits::limit(
+            is_in_doubt || self.part.is_some(),
+            deadline.left(),
+            C::BLOCKS,
+        )
     }
 
     /// Carries out the steps of one transaction. Returns whether the connection must not be used again.
@@ -443,7 +437,7 @@ impl<B: RowBinder> Work<B> {
             }
         };
         let mut own_waits = None;
-        let within = self.lock_waits::<C>(writer.engine, deadline, run.is_unresolved());
+        let within = self.lock_waits::<C>(deadline, run.is_unresolved());
         if let (Some(open), Some(within), TransactionScope::Transaction) =
             (&mut transaction, within, scope)
         {
@@ -622,13 +616,14 @@ impl<B: RowBinder> Work<B> {
                 (Step::Commit, open) => match open.take() {
                     Some(mut open) => {
                         let values_of_none = || no_values(&self.rows);
-                        lock_waits::give_back(&mut open, own_waits.take(), values_of_none).await;
+                        let own = own_waits.take();
+                        is_spoilt |= !lock_waits::give_back(&mut open, own, values_of_none).await;
                         run.commits(&mut self.unresolved);
                         if let (Some(gid), Some(part)) = (gid, &mut self.part) {
                             part.stage = Stage::Sent;
                             let values = || no_values(&self.rows);
                             let prepared = prepare(open, two_phase, gid, values).await;
-                            is_spoilt = prepared.1;
+                            is_spoilt |= prepared.1;
                             run.committed(prepared.0, &mut self.unresolved);
                             continue;
                         }

@@ -29,7 +29,8 @@ use crate::{
 };
 use ordid_core::{Error, key::KeyBytes};
 
-/// So many statements that delete rows of one depth each are not worth to touch rows twice.
+/// Up to this many statements, one for each depth, rows are deleted depth by depth and not unlinked first. It is a choice:
+/// an unlinked row is touched twice.
 const DEEP: usize = 100;
 
 /// What a database allows.

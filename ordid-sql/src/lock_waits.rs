@@ -2,7 +2,8 @@
 //!
 //! While a COMMIT is unresolved, the older transaction may hold the keys for hours, behind a network that drops packets.
 //! So every attempt in doubt sets a bound where the server has one, and the flush ends as unknown. A library whose calls
-//! block cannot give a statement up: there the bound also keeps the flush's deadline.
+//! block cannot give a statement up: there the bound also keeps the flush's deadline. It is a bound on each wait, so a flush
+//! that begins a wait just before its deadline ends after it, by one wait at most.
 
 use std::time::Duration;
 
@@ -12,13 +13,13 @@ use crate::{
 };
 
 /// How long an attempt waits for a lock while a COMMIT is unresolved.
-const IN_DOUBT: Duration = Duration::from_secs(10);
+pub(crate) const IN_DOUBT: Duration = Duration::from_secs(10);
 
-/// How a transaction is told how long its statements may wait for locks.
+/// How the time is bounded that the statements of a transaction wait for locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LockWaits {
-    /// It is not told: the server, the library or the session has a bound, or the engine has no such setting.
+    /// Nothing is set: the server, the library or the session has a bound, or the engine has no such setting.
     AsSet,
     /// By `lock_timeout`, as PostgreSQL. It lasts for the transaction.
     LockTimeout,
@@ -29,13 +30,6 @@ pub enum LockWaits {
     /// By `SET LOCK_TIMEOUT`, as SQL Server, where a session waits without end unless it is told otherwise. It gets its own
     /// value back before the transaction ends.
     LockTimeoutOfSession,
-}
-
-impl LockWaits {
-    /// Whether the bound lasts for the transaction, so that the session does not get another value back.
-    pub(crate) fn lasts_for_transaction(self) -> bool {
-        self == Self::LockTimeout
-    }
 }
 
 /// Returns how long the statements of a transaction may wait for locks; `None` if they wait as the session is set.
@@ -92,25 +86,25 @@ pub(crate) async fn bound<T: FlushTransaction>(
     }
 }
 
-/// Gives the session its own values back, before the transaction ends. If that fails, the connection is lost, and what
-/// follows fails as well.
+/// Gives the session its own values back, before the transaction ends. Returns whether it has them: if not, the
+/// connection must not be used again.
 pub(crate) async fn give_back<T: FlushTransaction>(
     open: &mut T,
     own: Option<Statement>,
     values: impl Fn() -> T::Binder,
-) {
-    if let Some(own) = own {
-        let _ = open.set(&own, values()).await;
+) -> bool {
+    match own {
+        Some(own) => open.set(&own, values()).await.is_ok(),
+        None => true,
     }
 }
 
-/// `current_setting` has the unit in its text, as in `10s`, and intervals read all of these units.
+/// `setting` is in milliseconds. `current_setting` has the unit in its text on PostgreSQL, and none on CockroachDB.
 fn lock_timeout(within: Duration) -> String {
     let milliseconds = milliseconds(within);
     format!(
-        "SELECT pg_catalog.set_config('lock_timeout', '{milliseconds}ms', true) \
-         WHERE pg_catalog.current_setting('lock_timeout') = '0' \
-         OR pg_catalog.current_setting('lock_timeout')::interval > interval '{milliseconds}ms'"
+        "SELECT pg_catalog.set_config('lock_timeout', '{milliseconds}ms', true) FROM pg_catalog.pg_settings \
+         WHERE name = 'lock_timeout' AND (setting::bigint = 0 OR setting::bigint > {milliseconds})"
     )
 }
 
@@ -159,7 +153,7 @@ mod tests {
         assert_eq!(limit(true, None, false), Some(10 * SECOND));
         assert_eq!(limit(true, Some(SECOND), true), Some(SECOND));
         assert_eq!(limit(true, Some(60 * SECOND), true), Some(10 * SECOND));
-        // Its own value is not a second: it may be left on a connection whose flush is dropped.
+        // 10 s and not 1 s, since a session whose flush is dropped may keep the bound.
         assert_eq!(limit(true, Some(SECOND), false), Some(10 * SECOND));
     }
 

@@ -76,7 +76,7 @@ pub struct EngineProfile {
     /// Whether a statement may be prepared by name and kept for the connection. A pooler that gives each transaction
     /// another connection to the server knows nothing of such names, or has another statement under them.
     pub prepares: bool,
-    /// How a transaction is told how long its statements may wait for locks. While a COMMIT is unresolved, that is 10 s at
+    /// How the time is bounded that the statements of a transaction wait for locks. While a COMMIT is unresolved, that is 10 s at
     /// most, since the older transaction may hold the keys for hours, behind a network that drops packets. Through a
     /// library whose calls block, it is also what is left until the flush's deadline.
     pub bounds_waits: LockWaits,
@@ -156,7 +156,7 @@ pub enum TreeDeletes {
     Any,
     /// Any rows of which each has a greater key than its parent: the statement says `ORDER BY` key `DESC`, and the
     /// database deletes and checks row by row. A row that has not is cut off from its parent first if the tree is deep and
-    /// the column can be NULL; otherwise a statement takes rows of one depth.
+    /// the column can be NULL, by an `UPDATE` that triggers and checks see; otherwise a statement takes rows of one depth.
     ByKey,
 }
 

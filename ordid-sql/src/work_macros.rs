@@ -91,8 +91,9 @@ macro_rules! work_settings {
             /// A flush that is ended so fails with an error of which `is_timeout` is true. Nothing was written,
             /// unless the error says that the COMMIT is unknown. Where an answer is still under way, a pool's connection is
             /// closed, and your own is as after a flush that you drop. Where the library's calls block, as in synchronous
-            /// programs, the time is looked at between calls, and the server is told how long a statement may wait for a lock,
-            /// on MySQL and MariaDB in whole seconds. A call that nobody answers takes as long as its connection
+            /// programs, the time is looked at between calls, and PostgreSQL, MySQL and MariaDB get it as the longest wait
+            /// for a lock, the last two in whole seconds. Oracle has no such setting: a wait for a lock lasts as long as the
+            /// other transaction there. A call that nobody answers takes as long as its connection
             /// lasts, which libpq's `tcp_user_timeout` and `keepalives_idle` bound. `flush_in` has no limit, as the
             /// transaction is yours.
             #[must_use]

@@ -28,7 +28,7 @@ backend! {
     // It takes locks that are the process's, and goes on as if the child had those of its parent.
     survives_forks: false,
     last_id: |_: &SqliteQueryResult| 0,
-    // SQLite takes statements of 1 GB.
+    // SQLx does not say how large SQLite's arguments are: the binder counts texts and bytes itself.
     buffered: |_| None,
     bind_mapped: bind_each::<Sqlite, i64>
 }

@@ -5,16 +5,7 @@
 //! $ cargo add ordid-tiberius --features rustls # or native-tls, or none
 //! ```
 //!
-//! | you want to | use |
-//! |---|---|
-//! | insert rows and their children in one transaction | [`UnitOfWork::add`], then [`UnitOfWork::flush`] |
-//! | change or remove rows in the same transaction | [`UnitOfWork::update`], [`UnitOfWork::delete`] |
-//! | insert or update | [`UnitOfWork::upsert`], [`UnitOfWork::insert_or_ignore`], [`OnConflict`] |
-//! | flush inside your own transaction | [`UnitOfWork::flush_in`] |
-//! | say how often and how long a flush tries | [`UnitOfWork::with_retry`], [`UnitOfWork::with_deadline`] |
-//! | write more rows than one transaction takes | [`UnitOfWork::in_chunks`] |
-//! | see the statements first | [`UnitOfWork::plan`] |
-//! | write to several databases | [`ShardedUnitOfWork`] |
+#![doc = ordid_sql::documentation!(tasks)]
 //! | write to Babelfish | [`UnitOfWork::for_babelfish`] |
 //! | use another column, or send a NULL of a type | [`Stored`], [`Nullable`] |
 //! | lease a node | [`SqlLease`] |

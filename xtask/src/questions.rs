@@ -6,100 +6,100 @@ use std::path::{Path, PathBuf};
 use crate::links;
 use crate::run;
 
-/// A question: the words by which a reader finds the line of README.md, the page that answers, and its heading there.
-type Question = (&'static str, &'static str, &'static str, &'static str);
+/// A question, the words by which a reader finds the line of README.md, the page that answers, and its heading there.
+type Question = [&'static str; 4];
 
 const QUESTIONS: [Question; 15] = [
-    (
+    [
         "which key for SQL Server",
         "SQL Server",
         "engines/sql-server.md",
         "## Which key for SQL Server?",
-    ),
-    (
+    ],
+    [
         "is the order kept in VARCHAR(36)",
         "VARCHAR(36)",
         "engines.md",
         "## Is the order kept in VARCHAR(36)?",
-    ),
-    (
+    ],
+    [
         "how do I retry a POST",
         "retry a `POST`",
         "retries.md",
         "## A request that is sent twice",
-    ),
-    (
+    ],
+    [
         "what does is_commit_unknown ask of me",
         "`is_commit_unknown`",
         "retries.md",
         "## What `is_commit_unknown` asks of you",
-    ),
-    (
+    ],
+    [
         "how do I hide the creation time",
         "hide the creation time",
         "public-ids.md",
         "## Hide the creation time",
-    ),
-    (
+    ],
+    [
         "ids under 2^53",
         "2^53",
         "public-ids.md",
         "### Numbers below 2^53",
-    ),
-    (
+    ],
+    [
         "all rows of yesterday",
         "rows of yesterday",
         "pages.md",
         "### The rows of a day",
-    ),
-    (
+    ],
+    [
         "move 50 million rows from BIGSERIAL",
         "BIGSERIAL",
         "migrate.md",
         "## From BIGSERIAL",
-    ),
-    (
+    ],
+    [
         "CockroachDB",
         "CockroachDB",
         "beyond-one-machine.md",
         "## Spread keys over machines",
-    ),
-    (
+    ],
+    [
         "PgBouncer",
         "PgBouncer",
         "engines/postgresql.md",
         "## PgBouncer",
-    ),
-    (
+    ],
+    [
         "deterministic tests",
         "same keys in every test",
         "testing.md",
         "## The same keys in every test",
-    ),
-    (
+    ],
+    [
         "composite keys",
         "keys of several columns",
         "entities.md",
         "## Keys of several columns",
-    ),
-    (
+    ],
+    [
         "a crash in the middle of an import",
         "after a crash",
         "unit-of-work.md",
         "## A crash in the middle of a flush",
-    ),
-    (
+    ],
+    [
         "what is Rollback::HoldThenFollow for",
         "`Rollback::HoldThenFollow`",
         "choose-a-key.md",
         "### When the clock steps back",
-    ),
-    (
+    ],
+    [
         "how do I write an adapter",
         "write an adapter",
         "adapters.md",
         "# Write an adapter",
-    ),
+    ],
 ];
 
 /// Returns the documents that the links of a text lead to.
@@ -115,7 +115,7 @@ fn every_question_is_answered_two_clicks_from_the_readme_at_most() {
     let root = run::root();
     let readme = root.join("README.md");
     let text = links::read(&readme).unwrap();
-    for (question, words, page, heading) in QUESTIONS {
+    for [question, words, page, heading] in QUESTIONS {
         let page = root.join("docs/src").join(page);
         let answer = links::read(&page).unwrap();
         assert!(

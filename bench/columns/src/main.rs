@@ -34,7 +34,7 @@ const BATCHES: u32 = 200;
 /// What a binary column may cost, in ns a key beyond copying.
 const BOUND_NS: f64 = 2.0;
 
-// As ordid has them: a constant would be put together anew with each use.
+// Statics, since a constant would be put together anew with each use.
 static CROCKFORD: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
 static TILDE: Encoding = new_encoding! {
     symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",

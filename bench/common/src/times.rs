@@ -25,7 +25,6 @@ impl fmt::Display for Excuse {
 /// The nanoseconds a key of some makers, by round.
 #[derive(Debug)]
 pub struct Times {
-    makers: usize,
     rounds: Vec<Vec<Option<f64>>>,
     excuses: Vec<Option<Excuse>>,
 }
@@ -34,7 +33,6 @@ impl Times {
     /// Makes times of so many makers, of no round yet.
     pub fn new(makers: usize) -> Self {
         Self {
-            makers,
             rounds: Vec::new(),
             excuses: vec![None; makers],
         }
@@ -42,14 +40,17 @@ impl Times {
 
     /// Begins the next round.
     pub fn begin_round(&mut self) {
-        self.rounds.push(vec![None; self.makers]);
+        self.rounds.push(vec![None; self.excuses.len()]);
     }
 
     /// Takes what a maker needed in this round.
+    ///
+    /// # Panics
+    ///
+    /// If no round has begun, or there is no such maker.
     pub fn record(&mut self, maker: usize, nanos: f64) {
-        if let Some(round) = self.rounds.last_mut() {
-            round[maker] = Some(nanos);
-        }
+        let round = self.rounds.last_mut().expect("a round has begun");
+        round[maker] = Some(nanos);
     }
 
     /// Notes that a maker cannot be measured. What it needed before does not count.

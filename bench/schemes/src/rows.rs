@@ -181,10 +181,10 @@ macro_rules! texts {
     };
 }
 
-/// Text forms beside the call of the library that they use.
+/// Text forms beside the crate that is made for them, or beside the library that others make them with.
 pub(crate) const TEXTS: &[Row] = texts! {
     "hyphenated" by "uuid" whose parser "takes capitals, other forms and other versions";
-    "typeid" by "type-safe-id; to_string of mti" whose parser "takes other versions";
+    "typeid" by "type-safe-id; to_string of mti, which copies a text that it keeps" whose parser "takes other versions";
     "ulid" by "ulid" whose parser "takes lower case, and texts of more than 128 bits";
     "ordered-22" by "data-encoding";
     "ordered-32" by "data-encoding";

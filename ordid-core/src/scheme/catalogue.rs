@@ -433,7 +433,7 @@ pub fn detect(unknown: Unknown<'_>, now: Timestamp) -> Detection {
         (None, Unknown::Text(_)) => None,
         (None, Unknown::Bytes(bytes)) => Uuid::from_slice(bytes).ok().and_then(foreign),
     };
-    // A UUID has up to six. Growing step by step takes as long as reading the key.
+    // A UUID has up to six candidates.
     let mut candidates: Vec<Inspection> = Vec::with_capacity(8);
     candidates.extend(read.chain(foreign));
     let is_count = match unknown {

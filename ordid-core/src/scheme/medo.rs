@@ -39,6 +39,7 @@ impl Scheme for Medo {
     const NAME: &'static str = "medo";
     const ORDERS: Orders = Orders::SQL_SERVER;
     const EXPECTED: &'static str = "7 as the third digit of the third group and variant RFC 9562";
+    const TEXT_IS_RAW: bool = true;
 
     fn check(raw: &Uuid) -> bool {
         let bytes = raw.as_bytes();

@@ -62,6 +62,7 @@ impl Scheme for UuidCreateSequential {
     const NAME: &'static str = "uuid_create_sequential";
     const ORDERS: Orders = Orders::SQL_SERVER;
     const EXPECTED: &'static str = "version 1 and variant RFC 9562, in .NET's byte order";
+    const TEXT_IS_RAW: bool = true;
 
     fn check(raw: &Uuid) -> bool {
         UuidV1::check(&swapped(raw))

@@ -51,6 +51,7 @@ impl Scheme for UuidV1Rearranged {
     const NAME: &'static str = "uuid_v1_rearranged";
     const ORDERS: Orders = Orders::BYTES.and(Comparison::MariaDbUuid);
     const EXPECTED: &'static str = "version 6 and variant 111 (reserved)";
+    const TEXT_IS_RAW: bool = true;
 
     fn check(raw: &Uuid) -> bool {
         raw.get_version_num() == 6 && raw.get_variant() == Variant::Future

@@ -98,6 +98,7 @@ impl<const BUCKETS: u16> Scheme for UuidV7Spread<BUCKETS> {
     const NAME: &'static str = "uuid_v7_spread";
     const ORDERS: Orders = Orders::BYTES.and(Comparison::MariaDbUuid);
     const EXPECTED: &'static str = "version 8, variant RFC 9562 and a one behind it";
+    const TEXT_IS_RAW: bool = true;
     const BUCKETS: u16 = BUCKETS;
 
     fn check(raw: &Uuid) -> bool {

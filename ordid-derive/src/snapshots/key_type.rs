@@ -101,7 +101,7 @@ const _: () = {
     #[automatically_derived]
     #[allow(dead_code, unreachable_pub, clippy::inherent_to_string_shadow_display)]
     impl OrderId {
-        /// Returns the text of the key, with one allocation of its length.
+        /// Returns the text of the key.
         #[inline]
         #[must_use]
         pub fn to_string(&self) -> ::ordid::__private::String {

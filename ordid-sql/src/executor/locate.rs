@@ -72,7 +72,7 @@ async fn replay<C: FlushConnection>(
 ) -> Option<(Chunk, FlushError<C::Error>)> {
     let mut open = connection.begin(begin).await.ok()?;
     let mut own_waits = None;
-    if let Some(within) = within {
+    if let (Some(within), TransactionScope::Transaction) = (within, begin.scope) {
         match lock_waits::bound(&mut open, writer.engine, within, || no_values(rows)).await {
             Ok(own) => own_waits = own,
             Err(_) => {
@@ -100,7 +100,7 @@ async fn replay<C: FlushConnection>(
             break;
         }
     }
-    lock_waits::give_back(&mut open, own_waits, || no_values(rows)).await;
+    let _ = lock_waits::give_back(&mut open, own_waits, || no_values(rows)).await;
     // Also where the connection counts as lost: the server may keep it open, with the transaction.
     let _ = open.rollback(false).await;
     failed

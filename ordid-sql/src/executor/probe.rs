@@ -66,10 +66,9 @@ pub(super) async fn probe<C: FlushConnection>(
         }
     }
     run.probed(found);
-    if !run.has_lost_connection() {
-        lock_waits::give_back(&mut open, own_waits, || no_values(rows)).await;
-    }
-    open.rollback(run.has_lost_connection()).await.is_err()
+    let is_lost = run.has_lost_connection();
+    let has_own = is_lost || lock_waits::give_back(&mut open, own_waits, || no_values(rows)).await;
+    open.rollback(is_lost).await.is_err() || !has_own
 }
 
 /// Looks for the marker row of a flush and, if the flush only inserts, for one of its rows whose key nobody else writes.

@@ -343,11 +343,8 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
     let mut open = begin(source).await?;
     let durable = engine.two_phase.durable();
     let values = || Binder::<S>::of_marker(Uuid::nil());
-    let lasts = engine.bounds_waits.lasts_for_transaction();
-    if let Some(within) = lock_waits::limit(lasts, None, S::Connection::BLOCKS) {
-        let bound = lock_waits::bound(&mut open, &engine, within, values).await;
-        bound.map_err(FlushError::begin)?;
-    }
+    let bound = lock_waits::bound(&mut open, &engine, lock_waits::IN_DOUBT, values).await;
+    let own_waits = bound.map_err(FlushError::begin)?;
     if let Some(setting) = durable {
         let set = open.execute(&Statement::query(setting), values()).await;
         set.map_err(|failed| FlushError::begin(failed.error))?;
@@ -355,26 +352,32 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
     let fenced = open
         .execute(&marker, Binder::<S>::of_marker(fence_of(flush)))
         .await;
-    match fenced {
-        Ok(_) => {
-            let committed = open.commit().await;
+    let has_own = lock_waits::give_back(&mut open, own_waits, values).await;
+    let ended = match fenced {
+        Ok(_) => Ok(open.commit().await),
+        Err(failed) => {
+            let _ = open.rollback(failed.error.failure == Failure::Lost).await;
+            Err(failed.error)
+        }
+    };
+    if !has_own {
+        source.discard();
+    }
+    match ended {
+        Ok(committed) => {
             discard_lost(source, committed.as_ref().err());
             committed.map_err(FlushError::commit)?;
             Ok(OrphanDecision::NotCommitted)
         }
-        Err(failed) if failed.error.failure == Failure::Duplicate => {
-            let _ = open.rollback(false).await;
+        Err(error) if error.failure == Failure::Duplicate => {
             // Of the flush, which is committed then, or of another recovery. A marker row that somebody has locked is not
             // passed over, as there is no other question.
             let waits = Writer::of::<Binder<S>>(&engine).confirmed_marker();
             decision_by(source, flush, &waits).await
         }
-        Err(failed) => {
-            let is_lost = failed.error.failure == Failure::Lost;
-            let _ = open.rollback(is_lost).await;
-            discard_lost(source, Some(&failed.error));
-            let adapter = S::Connection::ADAPTER;
-            Err(FlushError::record(adapter, &engine, failed.error))
+        Err(error) => {
+            discard_lost(source, Some(&error));
+            Err(FlushError::record(S::Connection::ADAPTER, &engine, error))
         }
     }
 }

@@ -51,15 +51,17 @@ pub fn draw() -> Svg {
     let alike = [
         rule::<Postgres, UuidColumn>(),
         rule::<MySql, Binary16>(),
+        rule::<MariaDb, Binary16>(),
         rule::<Sqlite, Blob>(),
         rule::<Oracle, Raw16>(),
     ];
-    assert_eq!(alike, [Comparison::Bytes; 4]);
+    assert_eq!(alike, [Comparison::Bytes; 5]);
     let dotnet = [
         rule::<MySql, Binary16DotNet>(),
+        rule::<MariaDb, Binary16DotNet>(),
         rule::<Oracle, Raw16DotNet>(),
     ];
-    assert_eq!(dotnet, [Comparison::DotNetBytes; 2]);
+    assert_eq!(dotnet, [Comparison::DotNetBytes; 3]);
     let rows = [
         (
             [

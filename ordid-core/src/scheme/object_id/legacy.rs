@@ -31,6 +31,7 @@ impl Scheme for ObjectIdLegacy {
     const NAME: &'static str = ObjectIdScheme::NAME;
     const ORDERS: Orders = ObjectIdScheme::ORDERS;
     const EXPECTED: &'static str = ObjectIdScheme::EXPECTED;
+    const TEXT_IS_RAW: bool = true;
 
     fn check(raw: &ObjectId) -> bool {
         ObjectIdScheme::check(raw)

@@ -116,9 +116,8 @@ const CUSTOMER: &str = r#"INSERT INTO "customers" ("id", "name") VALUES ($1, $2)
 const ORDERS: &str =
     r#"INSERT INTO "orders" ("id", "customer", "total") VALUES ($1, $2, $3), ($4, $5, $6)"#;
 const PROBE: &str = r#"SELECT 1 FROM "customers" WHERE "id" = $1"#;
-const BOUNDS_WAITS: &str = "SELECT pg_catalog.set_config('lock_timeout', '10000ms', true) \
-     WHERE pg_catalog.current_setting('lock_timeout') = '0' \
-     OR pg_catalog.current_setting('lock_timeout')::interval > interval '10000ms'";
+const BOUNDS_WAITS: &str = "SELECT pg_catalog.set_config('lock_timeout', '10000ms', true) FROM pg_catalog.pg_settings \
+     WHERE name = 'lock_timeout' AND (setting::bigint = 0 OR setting::bigint > 10000)";
 const MARKER: &str = "INSERT INTO ordid_flushes (id) VALUES ($1)";
 const COPY: &str = r#"COPY "orders" ("id", "customer", "total") FROM STDIN (FORMAT binary)"#;
 

@@ -21,7 +21,7 @@ use ordid::{
 };
 use type_safe_id::{StaticType, TypeSafeId};
 
-// As ordid has them: a constant would be put together anew with each use.
+// Statics, since a constant would be put together anew with each use.
 static TILDE: Encoding = new_encoding! {
     symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
 };
