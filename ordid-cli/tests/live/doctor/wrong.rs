@@ -737,6 +737,18 @@ pub(super) fn cases() -> Vec<Case> {
             true,
         ),
         case(
+            "dangling_without_parent",
+            &[Sqlite],
+            "error dangling-reference parent",
+            |engine| {
+                engine.table(
+                    "dangling_without_parent",
+                    ", parent BLOB REFERENCES nowhere",
+                ) + "CREATE INDEX dangling_without_parent_parent ON dangling_without_parent (parent);"
+            },
+            false,
+        ),
+        case(
             "unlogged",
             &[Postgres],
             "warning not-durable ",

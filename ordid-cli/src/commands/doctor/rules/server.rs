@@ -31,9 +31,12 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
             answer: Some(unseen.why.clone()),
         },
         cost: "nothing is said about what was not seen".to_owned(),
-        fix: match unseen.why.starts_with("it took longer") {
-            true => "-- give more time (--timeout) or read fewer rows (--sample)".to_owned(),
-            false => format!(
+        fix: match context.sql.0 {
+            _ if unseen.why.starts_with("it took longer") => {
+                "-- give more time (--timeout) or read fewer rows (--sample)".to_owned()
+            }
+            Engine::Sqlite => "-- mend the table or the foreign key that SQLite refuses".to_owned(),
+            _ => format!(
                 "GRANT SELECT ON {} TO CURRENT_USER;",
                 context.sql.table(&unseen.table)
             ),
