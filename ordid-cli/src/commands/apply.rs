@@ -10,7 +10,7 @@
 //! | `rows` | rows that this run has given keys or references |
 //! | `retries` | how often it let a lock go and tried again |
 //! | `switch_millis` | how long the switch held its locks, or null |
-//! | `map` | the table that has old and new keys when the move is finished, or null |
+//! | `map` | the table that has old and new keys and stays, or null |
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -143,6 +143,8 @@ impl Arguments {
             journal.enter(&mut session, &entry).await?;
         }
         let rows = u64::try_from(plan.rows).unwrap_or(0);
+        let leaves_map =
+            entry.phase == Phase::Back && found.is_some_and(|found| found.phase == Phase::Mapped);
         let mut run = Run {
             plan,
             options: Options {
@@ -159,6 +161,7 @@ impl Arguments {
             progress: Progress::new("move", rows),
             summary: Summary {
                 table: plan.table.clone(),
+                map: leaves_map.then(|| plan.map_table.clone()),
                 ..Summary::default()
             },
         };
@@ -241,13 +244,12 @@ impl Arguments {
             (Phase::Map, _, true) if !self.keep_map && found.has_changed_nothing(&plan.map) => {
                 Ok(self.beginning_of_the_end())
             }
-            (Phase::Undo | Phase::Back, true, _) | (Phase::Map | Phase::Finish, _, true) => {
-                Ok(found.clone())
-            }
+            (Phase::Undo | Phase::Back, true, _)
+            | (Phase::Map | Phase::Mapped | Phase::Finish, _, true) => Ok(found.clone()),
             (Phase::Back, _, true) if found.has_changed_nothing(&plan.back) => {
                 Ok(self.beginning_of_the_end())
             }
-            (Phase::Finish, true, _) if found.has_changed_nothing(&plan.finish) => {
+            (Phase::Mapped | Phase::Finish, true, _) if found.has_changed_nothing(&plan.finish) => {
                 Ok(Entry::beginning(Phase::Back))
             }
             (Phase::Map, true, _) if found.has_changed_nothing(&plan.map) => {
@@ -256,7 +258,7 @@ impl Arguments {
             (Phase::Undo | Phase::Back, ..) => Err(Failure::wrong(format_args!(
                 "a rollback of the move of {table} has begun: go on with --rollback"
             ))),
-            (Phase::Map | Phase::Finish, ..) => Err(Failure::wrong(format_args!(
+            (Phase::Map | Phase::Mapped | Phase::Finish, ..) => Err(Failure::wrong(format_args!(
                 "the end of the move of {table} has begun: go on with --finish"
             ))),
         }
@@ -286,7 +288,12 @@ impl Arguments {
                 "{table} has its new keys; end the move with: ordid apply {plan} --finish; or go back with: ordid apply {plan} \
                  --rollback"
             ),
-            "rolled_back" => format!("{table} has its old keys, and nothing is left of the move"),
+            "rolled_back" => match &summary.map {
+                Some(map) => format!(
+                    "{table} has its old keys; of the move the table {map} is left, with old and new keys: drop it when nobody needs it"
+                ),
+                None => format!("{table} has its old keys, and nothing is left of the move"),
+            },
             _ => match &summary.map {
                 Some(map) => format!(
                     "the move of {table} is finished; the table {map} has old and new keys: grant it to programs that translate \
