@@ -27,7 +27,6 @@ use crate::{
         journal::{Entry, Journal, Phase},
         model::{self, Plan},
         session::Session,
-        subject,
         switch::{BETWEEN, has_exchanged},
     },
     output::{Output, shell_word},
@@ -95,7 +94,7 @@ impl Arguments {
         let summary = interrupt::run(|interrupt| self.carry_out(&plan, interrupt))?;
         match output.is_json() {
             true => output.json(&summary)?,
-            false => self.show(output, &summary)?,
+            false => self.show(output, &plan, &summary)?,
         }
         Ok(Outcome::Fine)
     }
@@ -272,7 +271,8 @@ impl Arguments {
         })
     }
 
-    fn show(&self, output: &mut Output, summary: &Summary) -> Result<(), Failure> {
+    fn show(&self, output: &mut Output, plan: &Plan, summary: &Summary) -> Result<(), Failure> {
+        let map_table = &plan.map_table;
         for done in &summary.steps {
             output.line(&format!("{:<14} {:>9.2} s", done.step, done.seconds))?;
         }
@@ -304,8 +304,7 @@ impl Arguments {
         })?;
         if summary.state == "switched" {
             output.line(&format!(
-                "--finish drops the old keys; with --keep-map they stay, with the new ones, in the table {}",
-                subject::map_name(table)
+                "--finish drops the old keys; with --keep-map they stay, with the new ones, in the table {map_table}"
             ))?;
         }
         if let Some(millis) = summary.switch_millis {
@@ -333,7 +332,8 @@ fn read(path: &PathBuf) -> Result<Plan, Failure> {
         }
         Some(version) if version != u64::from(model::VERSION) => {
             return Err(Failure::wrong(format_args!(
-                "the plan {shown} has the version {version}, and this program knows {}: make it again",
+                "the plan {shown} has the version {version}, and this program knows {}: make it again, or go on with the `ordid` that has \
+                 made it if it has begun",
                 model::VERSION
             )));
         }

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 
-/// The version of plan files that this program writes and reads.
-pub(crate) const VERSION: u32 = 1;
+/// The version of plan files that this program writes and reads. It changes whenever a field does.
+pub(crate) const VERSION: u32 = 2;
 
 /// A move of a table to other keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,8 +30,12 @@ pub(crate) struct Plan {
     pub(crate) engine: Engine,
     /// The server's version when the plan was made.
     pub(crate) server: String,
-    /// The table, behind its schema.
+    /// The table, behind its schema, for people.
     pub(crate) table: String,
+    /// Its schema, where the engine has schemas.
+    pub(crate) schema: Option<String>,
+    /// Its name.
+    pub(crate) name: String,
     /// The scheme of the new keys.
     pub(crate) scheme: String,
     /// The column that stores them, as ordid names it.

@@ -8,7 +8,7 @@ mod writer;
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{
-    model::Table,
+    model::{Plan, Table},
     request::{Draft, Refusals, Request},
     session::Session,
     subject::{self, Column, ForeignKey, Moved, creation_time, literal, named, old_default},
@@ -123,7 +123,8 @@ pub(crate) async fn draft(
         journal: MySql::quote_table(Some(&found.schema), &named("ordid_move_", &found.name, "")),
     };
     Ok(Draft {
-        table: format!("{}.{}", found.schema, found.name),
+        schema: Some(found.schema.clone()),
+        name: found.name.clone(),
         key: found.key.name.clone(),
         key_type: found.key.sql_type.clone(),
         rows: found.rows,
@@ -208,16 +209,19 @@ async fn read(
     refusals: &mut Refusals,
     notes: &mut Vec<String>,
 ) -> Result<Found, Failure> {
-    let (schema, name) = match request.table.split_once('.') {
-        Some((schema, name)) => (literal(schema), name),
-        None => ("database()".to_owned(), request.table),
-    };
-    let query = format!(
-        "SELECT table_schema, table_name, engine, coalesce(table_rows, 0), coalesce(data_length, 0), table_type FROM \
-         information_schema.tables WHERE table_schema = {schema} AND table_name = {}",
-        literal(name)
-    );
-    let rows = session.rows(&query).await?;
+    let mut rows = Vec::new();
+    for (schema, name) in request.readings() {
+        let query = format!(
+            "SELECT table_schema, table_name, engine, coalesce(table_rows, 0), coalesce(data_length, 0), table_type FROM \
+             information_schema.tables WHERE table_schema = {} AND table_name = {}",
+            schema.map_or_else(|| "database()".to_owned(), literal),
+            literal(name)
+        );
+        rows.extend(session.rows(&query).await?);
+    }
+    if rows.len() > 1 {
+        return Err(request.ambiguous());
+    }
     let Some(row) = rows.first() else {
         let names = session
             .rows(
@@ -532,8 +536,8 @@ fn created(
 }
 
 /// Describes the tables, to see later whether they have changed.
-pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<Table>, Failure> {
-    let (schema, name) = table.split_once('.').unwrap_or(("", table));
+pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
+    let (schema, name) = (plan.schema.as_deref().unwrap_or_default(), &*plan.name);
     let query = format!(
         "SELECT DISTINCT table_schema, table_name FROM information_schema.key_column_usage WHERE referenced_table_schema = {0} \
          AND referenced_table_name = {1} AND NOT (table_schema = {0} AND table_name = {1}) ORDER BY 1, 2",

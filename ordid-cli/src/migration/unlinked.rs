@@ -11,7 +11,7 @@ use ordid_core::storage::{
 use super::{
     request::Draft,
     session::{Cells, Session},
-    subject::literal,
+    subject::{literal, title},
 };
 use crate::{database::text, engine::Engine, failure::Failure};
 
@@ -34,10 +34,7 @@ struct Candidate {
 /// Returns a note of the columns that have the name of a reference, and one of those that have only keys as values.
 pub(crate) async fn notes(session: &mut Session, draft: &Draft) -> Result<Vec<String>, Failure> {
     let (mut named, mut valued) = (Vec::new(), Vec::new());
-    let table = match draft.table.split_once('.') {
-        Some((_, name)) if session.engine() != Engine::Sqlite => name,
-        _ => &draft.table,
-    };
+    let table = &draft.name;
     let names = names(table, &draft.key);
     let mut sampled = 0;
     let mut all = candidates(session, draft, &names).await?;
@@ -127,7 +124,7 @@ async fn candidates(
         ),
         // In the table's own database: others are of other programs. Derived tables are read once.
         _ => {
-            let schema = draft.table.split('.').next().unwrap_or_default();
+            let schema = draft.schema.as_deref().unwrap_or_default();
             format!(
                 "SELECT c.table_schema, c.table_name, c.column_name, c.column_type = {}, c.column_key = 'PRI' AND p.parts = 1 FROM \
                  information_schema.columns c JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = \
@@ -145,34 +142,40 @@ async fn candidates(
     let mut candidates = Vec::new();
     for row in session.rows(&query).await? {
         let (schema, name, column) = (text(&row, 0), text(&row, 1), text(&row, 2));
-        let table = match schema.is_empty() {
-            true => name.clone(),
-            false => format!("{schema}.{name}"),
-        };
+        let schema = (!schema.is_empty()).then_some(schema);
         let has_name = names.contains(&column.replace('_', "").to_lowercase());
         let is_key = is_true(&row, 4);
         let is_of_type = is_true(&row, 3) && !is_key;
-        let is_ours = name.starts_with("ordid_") || (table == draft.table && is_key);
+        let is_ours =
+            name.starts_with("ordid_") || (schema == draft.schema && name == draft.name && is_key);
         if is_ours || !(has_name || is_of_type) {
             continue;
         }
-        let quote = match engine {
-            Engine::Postgres => Postgres::quote,
-            Engine::Sqlite => Sqlite::quote,
-            _ => MySql::quote,
-        };
         candidates.push(Candidate {
-            quoted_table: match schema.is_empty() {
-                true => quote(&name),
-                false => format!("{}.{}", quote(&schema), quote(&name)),
-            },
-            quoted_column: quote(&column),
-            table,
+            quoted_table: quote_table(engine, schema.as_deref(), &name),
+            quoted_column: quote(engine, &column),
+            table: title(schema.as_deref(), &name),
             column,
             has_name,
         });
     }
     Ok(candidates)
+}
+
+fn quote(engine: Engine, name: &str) -> String {
+    match engine {
+        Engine::Postgres => Postgres::quote(name),
+        Engine::Sqlite => Sqlite::quote(name),
+        _ => MySql::quote(name),
+    }
+}
+
+fn quote_table(engine: Engine, schema: Option<&str>, name: &str) -> String {
+    match engine {
+        Engine::Postgres => Postgres::quote_table(schema, name),
+        Engine::Sqlite => Sqlite::quote_table(schema, name),
+        _ => MySql::quote_table(schema, name),
+    }
 }
 
 /// Whether the first values of a column are all keys of the table, and enough different ones.
@@ -181,17 +184,9 @@ async fn has_keys_alone(
     draft: &Draft,
     candidate: &Candidate,
 ) -> Result<bool, Failure> {
-    let (table, key) = match session.engine() {
-        Engine::Sqlite => (Sqlite::quote(&draft.table), Sqlite::quote(&draft.key)),
-        engine => {
-            let quote = match engine {
-                Engine::Postgres => Postgres::quote,
-                _ => MySql::quote,
-            };
-            let parts: Vec<String> = draft.table.splitn(2, '.').map(quote).collect();
-            (parts.join("."), quote(&draft.key))
-        }
-    };
+    let engine = session.engine();
+    let table = quote_table(engine, draft.schema.as_deref(), &draft.name);
+    let key = quote(engine, &draft.key);
     let Candidate {
         quoted_table,
         quoted_column,

@@ -570,7 +570,8 @@ fn refusals(url: &str) -> Result {
         refused(&["apply", &path("newer.json"), url], 2)?,
         "has the version 9",
     )?;
-    write("damaged.json", "{\"ordid_plan\": 1}")?;
+    write("older.json", "{\"ordid_plan\": 1}")?;
+    write("damaged.json", "{\"ordid_plan\": 2}")?;
     expect(
         refused(&["apply", &path("damaged.json"), url], 2)?,
         "is damaged",

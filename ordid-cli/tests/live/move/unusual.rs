@@ -13,13 +13,13 @@ use super::{
     hostile::{Move, expect, expect_value},
     is_postgres,
 };
-use crate::place::{Result, Servers, execute, printed};
+use crate::place::{Result, Servers, execute, printed, refused};
 
 /// A test's name, the test, and its servers.
 type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 4] = [
+    let tests: [Test; 5] = [
         (
             "move::a_row_whose_old_key_is_updated_meanwhile_gets_its_new_key_and_keeps_its_references",
             updated_keys,
@@ -33,6 +33,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (
             "move::the_plan_says_what_becomes_of_the_sequence_of_the_old_key",
             sequences,
+            &["postgres", "mariadb", "mysql"],
+        ),
+        (
+            "move::tables_and_schemas_have_dots_in_their_names",
+            dots,
             &["postgres", "mariadb", "mysql"],
         ),
         (
@@ -256,6 +261,89 @@ fn sequences(url: &str) -> Result {
         url,
         "defaults of public.bills.number use the sequence public.orders_id_seq of the identity public.orders.id",
     )
+}
+
+fn dots(url: &str) -> Result {
+    let (quote, key, make, drop) = match is_postgres(url) {
+        true => ('"', "bigserial PRIMARY KEY", "SCHEMA", "CASCADE"),
+        false => (
+            '`',
+            "bigint NOT NULL AUTO_INCREMENT PRIMARY KEY",
+            "DATABASE",
+            "",
+        ),
+    };
+    let own = url.rsplit('/').next().unwrap_or_default();
+    let schema = format!("{own}.old.shop");
+    let names = format!("{quote}{schema}{quote}");
+    let mark = |sql: &str| {
+        sql.replace('"', &quote.to_string())
+            .replace("names", &names)
+    };
+    execute(
+        url,
+        &mark(&format!(
+            "CREATE {make} names;
+             CREATE TABLE names.\"the.orders\" (id {key}, kind int NOT NULL);
+             CREATE TABLE names.\"re.marks\" (id {key}, \"the.order\" bigint NOT NULL, kind int,
+                CONSTRAINT marks_order FOREIGN KEY (\"the.order\") REFERENCES names.\"the.orders\" (id));
+             CREATE INDEX marks ON names.\"re.marks\" (\"the.order\");
+             CREATE TABLE names.\"a.link\" (id {key}, \"the.order_id\" bigint, other bigint);
+             INSERT INTO names.\"the.orders\" (kind) SELECT kind FROM (SELECT 1 AS kind{}) AS it;
+             INSERT INTO names.\"re.marks\" (\"the.order\", kind) SELECT id, kind FROM names.\"the.orders\";
+             INSERT INTO names.\"a.link\" (other) SELECT id FROM names.\"the.orders\"",
+            (2..=25).map(|kind| format!(" UNION ALL SELECT {kind}")).collect::<String>()
+        )),
+    )?;
+    let moved = || -> Result {
+        let this = Move::new(url)?;
+        let table = format!("{schema}.the.orders");
+        let plan = [
+            "plan", url, "--table", &table, "--to", "uuid_v7", "-o", &this.file,
+        ];
+        let shown = printed(&plan, 0)?;
+        for part in [
+            format!("a reference to the.orders: {schema}.a.link.the.order_id;"),
+            format!("keys of the.orders: {schema}.a.link.other;"),
+            format!("in the table {schema}.the.orders_ordid_map"),
+        ] {
+            expect(&shown, &part)?;
+        }
+        this.apply(&["--no-switch"])?;
+        this.apply(&["--resume"])?;
+        let shown = this.apply(&["--finish", "--keep-map"])?;
+        expect(
+            &shown,
+            &format!("{schema}.the.orders_ordid_map has old and new keys"),
+        )?;
+        let pairs = "SELECT count(*) FROM names.\"the.orders_ordid_map\" m JOIN names.\"re.marks\" r ON r.\"the.order\" = m.new_key \
+                     WHERE r.kind = m.old_key";
+        expect_value(url, &mark(pairs), "25")
+    };
+    let outcome = moved();
+    execute(url, &mark(&format!("DROP {make} names {drop}")))?;
+    outcome?;
+
+    // The schema of one table is a part of the other's name.
+    if !is_postgres(url) {
+        return Ok(());
+    }
+    execute(
+        url,
+        "CREATE SCHEMA a; CREATE TABLE a.\"b.orders\" (id bigserial PRIMARY KEY);
+         CREATE SCHEMA \"a.b\"; CREATE TABLE \"a.b\".orders (id bigserial PRIMARY KEY)",
+    )?;
+    let plan = [
+        "plan",
+        url,
+        "--table",
+        "a.b.orders",
+        "--to",
+        "uuid_v7",
+        "-o",
+        "-",
+    ];
+    expect(&refused(&plan, 2)?, "several tables are a.b.orders")
 }
 
 fn inheritance(url: &str) -> Result {
