@@ -556,15 +556,18 @@ fn pooler() -> Result {
     execute(&good.url(), tables)?;
     let this = Move::planned(&good.url())?;
 
-    // Sessions in turn, and the one that was let go last, which a lone client always gets.
-    for (mode, turns) in [
-        ("transaction", "1"),
-        ("transaction", "0"),
-        ("statement", "0"),
+    // Sessions in turn, the one that was let go last, which a lone client always gets, and a single one.
+    for (mode, turns, size) in [
+        ("transaction", "1", "3"),
+        ("transaction", "0", "3"),
+        ("transaction", "0", "1"),
+        ("statement", "0", "3"),
+        ("statement", "0", "1"),
     ] {
         let settings = [
             format!("pool_mode = {mode}"),
             format!("server_round_robin = {turns}"),
+            format!("default_pool_size = {size}"),
         ];
         let bouncer = bouncer(&settings.each_ref().map(String::as_str))?;
         let url = bouncer.url();
@@ -581,6 +584,10 @@ fn pooler() -> Result {
             expect_value(&url, "SHOW default_transaction_read_only", "off")?;
         }
     }
+
+    let narrow = bouncer(&["pool_mode = session", "default_pool_size = 1"])?;
+    let line = refused(&["apply", &this.file, &narrow.url()], 3)?;
+    expect(&line, "two connections do not get a session each")?;
 
     this.apply(&[])?;
     this.apply(&["--finish"])?;
