@@ -114,6 +114,17 @@ pub(crate) async fn draft(
             .to_owned(),
     });
     let catalog = catalog(session, &found.tables).await?;
+    for table in &found.tables {
+        for column in &table.columns {
+            if definition_of(&catalog, table, column).is_none() {
+                refusals.add(format!(
+                    "SHOW CREATE TABLE {} does not define the column {} on a line of its own",
+                    table.title(),
+                    column.name
+                ));
+            }
+        }
+    }
     let writer = writer::Writer {
         found: &found,
         target,
@@ -535,6 +546,14 @@ fn created(
     Ok(Some(column.clone()))
 }
 
+/// Returns the definition of a column, as the server writes it.
+fn definition_of<'c>(catalog: &'c [Table], table: &Moved, column: &Column) -> Option<&'c str> {
+    let name = format!("{} ", quote(&column.name));
+    let found = catalog.iter().find(|it| it.name == table.title())?;
+    let mut lines = found.definition.iter();
+    lines.find_map(|line| line.strip_prefix(&name))
+}
+
 /// Describes the tables, to see later whether they have changed.
 pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
     let (schema, name) = (plan.schema.as_deref().unwrap_or_default(), &*plan.name);
@@ -558,6 +577,13 @@ pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<T
 }
 
 async fn catalog(session: &mut Session, tables: &[Moved]) -> Result<Vec<Table>, Failure> {
+    // In MySQL's own spelling, whatever the server's is: ANSI_QUOTES writes names between other quotes.
+    session
+        .execute("SET @ordid_sql_mode = @@SESSION.sql_mode")
+        .await?;
+    session
+        .execute("SET SESSION sql_mode = '', SESSION sql_quote_show_create = 1")
+        .await?;
     let mut all = Vec::new();
     for table in tables {
         let show = format!(
@@ -585,6 +611,9 @@ async fn catalog(session: &mut Session, tables: &[Moved]) -> Result<Vec<Table>, 
             definition,
         });
     }
+    session
+        .execute("SET SESSION sql_mode = @ordid_sql_mode")
+        .await?;
     Ok(all)
 }
 

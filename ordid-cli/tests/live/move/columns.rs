@@ -16,6 +16,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             without_columns,
         ));
     }
+    trials.push(servers.trial(
+        "mariadb",
+        "move::columns_keep_their_definitions_on_a_server_with_ansi_quotes",
+        ansi,
+    ));
     for server in ["mariadb", "mysql"] {
         trials.push(servers.trial(
             server,
@@ -23,6 +28,14 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             defaults,
         ));
     }
+}
+
+/// The same on a server that writes and reads names between double quotes.
+fn ansi(_: &str) -> Result {
+    let options = ["--sql-mode=ANSI,STRICT_TRANS_TABLES"];
+    let server = ordid_harness::mariadb_with(&options).map_err(|error| error.to_string())?;
+    execute(&server.url(), "CREATE DATABASE shop")?;
+    without_columns(&server.url().replace("/mysql", "/shop"))
 }
 
 /// `SELECT *` has to have so many columns.
