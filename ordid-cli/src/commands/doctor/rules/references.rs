@@ -236,11 +236,12 @@ fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<
                     true => format!(" USING {column}::{}", key.declared),
                     false => String::new(),
                 };
-                format!(
+                let statement = format!(
                     "ALTER TABLE {name} ALTER COLUMN {column} TYPE {}{}{using};",
                     key.declared,
                     collate.unwrap_or_default()
-                )
+                );
+                context.retype(table, child, statement)
             }
             _ => {
                 let collate = key

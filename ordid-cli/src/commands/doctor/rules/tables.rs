@@ -7,7 +7,7 @@ use super::{
         findings::{Evidence, Finding, NO_TRANSACTIONS, NOT_DURABLE, OLD_MARKERS, Rule},
         model::{Durability, Table, Value},
     },
-    Context, bytes_text, plain, rows, time,
+    Context, bytes_text, rows, time,
 };
 use crate::engine::Engine;
 
@@ -147,28 +147,4 @@ fn old_markers(context: &Context<'_>, table: &Table) -> Option<Finding> {
             format!("SELECT count(*) FROM {name} WHERE {condition}"),
         )
     })
-}
-
-/// Takes a change of type out of the fix of a column that chooses partitions: PostgreSQL refuses it.
-pub(super) fn keep_partition_keys(context: &Context<'_>, finding: &mut Finding) {
-    let table = finding.table.as_ref().and_then(|name| context.table(name));
-    let Some((table, columns)) =
-        table.and_then(|table| Some((table, table.partitioned_by.as_ref()?)))
-    else {
-        return;
-    };
-    let is_key = finding
-        .column
-        .as_ref()
-        .is_some_and(|column| columns.contains(column));
-    let changes = finding.fix.contains(" ALTER COLUMN ") || finding.fix.contains(" MODIFY ");
-    if context.sql.0 != Engine::Postgres || !is_key || !changes {
-        return;
-    }
-    finding.fix = format!(
-        "-- {} chooses the partition of a row, so its type cannot be changed: make a table with the right type beside {}, \
-         copy the rows, and rename both",
-        plain(finding.column.as_deref().unwrap_or_default()),
-        plain(&table.name.to_string())
-    );
 }
