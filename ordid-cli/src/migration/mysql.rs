@@ -497,9 +497,13 @@ async fn times(
     column: &FoundColumn,
     notes: &mut Vec<String>,
 ) -> Result<(), Failure> {
-    // The time of the server's zone is not more than a day away from that of the column.
+    // `apply` takes what has no zone for UTC. A timestamp has one, which is the session's for both sides.
+    let now = match column.sql_type.starts_with("timestamp") {
+        true => "NOW()",
+        false => "UTC_TIMESTAMP()",
+    };
     let query = format!(
-        "SELECT COUNT(*), COUNT(CASE WHEN {} > NOW() + INTERVAL 1 DAY THEN 1 END) FROM {}",
+        "SELECT COUNT(*), COUNT(CASE WHEN {} > {now} + INTERVAL 1 MINUTE THEN 1 END) FROM {}",
         quote(&column.name),
         MySql::quote_table(Some(&found.schema), &found.name)
     );

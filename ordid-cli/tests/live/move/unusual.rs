@@ -19,7 +19,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 5] = [
+    let tests: [Test; 6] = [
         (
             "move::a_row_whose_old_key_is_updated_meanwhile_gets_its_new_key_and_keeps_its_references",
             updated_keys,
@@ -28,6 +28,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (
             "move::rows_of_infinite_times_and_of_the_future_are_counted_and_moved",
             times,
+            &["postgres", "mariadb", "mysql"],
+        ),
+        (
+            "move::rows_of_the_next_hours_are_counted_as_of_the_future",
+            near_future,
             &["postgres", "mariadb", "mysql"],
         ),
         (
@@ -200,6 +205,31 @@ fn times(url: &str) -> Result {
         return Err(format!("4, 9: {keys:?}").into());
     }
     this.apply(&["--finish"]).map(|_| ())
+}
+
+fn near_future(url: &str) -> Result {
+    let (key, now, types): (_, _, &[&str]) = match is_postgres(url) {
+        true => ("bigserial", "now()", &["timestamptz"]),
+        false => (
+            "bigint NOT NULL AUTO_INCREMENT",
+            "UTC_TIMESTAMP(6)",
+            &["datetime(6)", "timestamp(6)"],
+        ),
+    };
+    for of_type in types {
+        execute(
+            url,
+            &format!(
+                "CREATE TABLE orders (id {key} PRIMARY KEY, created_at {of_type} NULL);
+                 INSERT INTO orders (created_at) VALUES ({now} + INTERVAL '2' HOUR), ({now} - INTERVAL '2' HOUR), ({now}),
+                    ({now} + INTERVAL '2' MINUTE)"
+            ),
+        )?;
+        let shown = printed(&Move::new(url)?.plan(), 0)?;
+        expect(&shown, "2 of 4 rows have a created_at in the future")?;
+        execute(url, "DROP TABLE orders")?;
+    }
+    Ok(())
 }
 
 fn sequences(url: &str) -> Result {
