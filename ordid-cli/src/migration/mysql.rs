@@ -430,6 +430,12 @@ async fn tables(
                 "the foreign key {constraint} of {title} sets a default, which is an old key"
             ));
         }
+        if on_update == "SET NULL" {
+            refusals.add(format!(
+                "the foreign key {constraint} of {title} sets NULL if a key changes (ON UPDATE SET NULL): the server runs no trigger for \
+                 that, and the new column would still refer to the row; make it ON UPDATE RESTRICT or CASCADE"
+            ));
+        }
         let is_own = child_schema == schema && child == name;
         if is_own && !cascades_in_storage && (acts(&on_delete) || acts(&on_update)) {
             refusals.add(format!(

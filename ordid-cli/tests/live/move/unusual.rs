@@ -19,10 +19,15 @@ use crate::place::{Result, Servers, execute, printed, refused};
 type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 6] = [
+    let tests: [Test; 7] = [
         (
             "move::a_row_whose_old_key_is_updated_meanwhile_gets_its_new_key_and_keeps_its_references",
             updated_keys,
+            &["postgres", "mariadb", "mysql"],
+        ),
+        (
+            "move::a_foreign_key_that_sets_null_if_a_key_changes_is_refused_where_no_trigger_runs_for_it",
+            updates_to_null,
             &["postgres", "mariadb", "mysql"],
         ),
         (
@@ -131,6 +136,36 @@ fn updated_keys(url: &str) -> Result {
         "SELECT count(*) FROM orders WHERE id = CASE WHEN kind IN (1, 7, 8) THEN 1000 + kind ELSE kind END",
         "8",
     )
+}
+
+fn updates_to_null(url: &str) -> Result {
+    let key = match is_postgres(url) {
+        true => "bigserial PRIMARY KEY",
+        false => "bigint NOT NULL AUTO_INCREMENT PRIMARY KEY",
+    };
+    execute(
+        url,
+        &format!(
+            "CREATE TABLE orders (id {key}, kind int NOT NULL);
+             CREATE TABLE remarks (id {key}, order_id bigint, kind int,
+                CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id) ON UPDATE SET NULL);
+             CREATE INDEX remarks_order ON remarks (order_id);
+             INSERT INTO orders (kind) VALUES (1), (2);
+             INSERT INTO remarks (order_id, kind) SELECT id, kind FROM orders"
+        ),
+    )?;
+    if !is_postgres(url) {
+        return Move::unplanned(url, "(ON UPDATE SET NULL)");
+    }
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    execute(url, "UPDATE orders SET id = 1001 WHERE kind = 1")?;
+    this.apply(&["--resume"])?;
+    let links =
+        "SELECT string_agg(r.kind::text, '') FROM remarks r JOIN orders o ON o.id = r.order_id";
+    expect_value(url, links, "2")?;
+    this.apply(&["--rollback"])?;
+    expect_value(url, links, "2")
 }
 
 fn times(url: &str) -> Result {
