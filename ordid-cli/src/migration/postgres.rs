@@ -348,7 +348,7 @@ async fn sequence(
 ) -> Result<Option<Sequence>, Failure> {
     let query = format!(
         "SELECT format('%I.%I', n.nspname, c.relname), d.deptype = 'i', (SELECT string_agg(f.adrelid::regclass || '.' || a.attname, ', ' \
-         ORDER BY 1) FROM pg_depend u JOIN pg_attrdef f ON f.oid = u.objid JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = \
+         ORDER BY f.adrelid::regclass || '.' || a.attname) FROM pg_depend u JOIN pg_attrdef f ON f.oid = u.objid JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = \
          f.adnum WHERE u.classid = 'pg_attrdef'::regclass AND u.refclassid = 'pg_class'::regclass AND u.refobjid = c.oid AND NOT \
          (f.adrelid = {oid} AND f.adnum = {number})) FROM pg_depend d JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S' JOIN \
          pg_namespace n ON n.oid = c.relnamespace WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND \
