@@ -71,9 +71,20 @@ pub(crate) async fn notes(session: &mut Session, draft: &Draft) -> Result<Vec<St
     Ok(notes)
 }
 
+/// Returns a name in small letters and without underscores.
+fn plain(name: &str) -> String {
+    name.replace('_', "").to_lowercase()
+}
+
+/// Whether a column may have its name from the key of a table: keys of many tables have these.
+fn is_named_after(column: &str, key: &str) -> bool {
+    const OF_MANY: [&str; 8] = ["id", "key", "pk", "uuid", "guid", "number", "code", "name"];
+    let key = plain(key);
+    !OF_MANY.contains(&&*key) && plain(column) == key
+}
+
 /// Returns the usual names of a reference, in small letters and without underscores.
 fn names(table: &str, key: &str) -> Vec<String> {
-    let plain = |name: &str| name.replace('_', "").to_lowercase();
     let (table, key) = (plain(table), plain(key));
     let mut singulars = vec![table.clone()];
     for (plural, singular) in [
@@ -107,7 +118,7 @@ async fn candidates(
     let engine = session.engine();
     let query = match engine {
         Engine::Postgres => format!(
-            "SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, NULL) = {}, EXISTS (SELECT 1 FROM pg_constraint k WHERE \
+            "SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod) = {}, EXISTS (SELECT 1 FROM pg_constraint k WHERE \
              k.conrelid = c.oid AND k.contype = 'p' AND k.conkey = ARRAY[a.attnum]) FROM pg_attribute a JOIN pg_class c ON c.oid = \
              a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND \
              a.attnum > 0 AND NOT a.attisdropped AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' AND \
@@ -143,9 +154,10 @@ async fn candidates(
     for row in session.rows(&query).await? {
         let (schema, name, column) = (text(&row, 0), text(&row, 1), text(&row, 2));
         let schema = (!schema.is_empty()).then_some(schema);
-        let has_name = names.contains(&column.replace('_', "").to_lowercase());
         let is_key = is_true(&row, 4);
         let is_of_type = is_true(&row, 3) && !is_key;
+        let has_name =
+            names.contains(&plain(&column)) || (is_of_type && is_named_after(&column, &draft.key));
         let is_ours =
             name.starts_with("ordid_") || (schema == draft.schema && name == draft.name && is_key);
         if is_ours || !(has_name || is_of_type) {
@@ -225,10 +237,14 @@ mod tests {
             ("addresses", "address_id"),
             ("purchase_orders", "purchase_order_id"),
         ] {
-            let plain = column.replace('_', "").to_lowercase();
-            assert!(names(table, "id").contains(&plain), "{table}, {column}");
+            assert!(
+                names(table, "id").contains(&plain(column)),
+                "{table}, {column}"
+            );
         }
         assert!(names("orders", "number").contains(&"ordernumber".to_owned()));
         assert!(!names("orders", "id").contains(&"id".to_owned()));
+        assert!(is_named_after("OrderNo", "order_no"));
+        assert!(!is_named_after("Id", "id"));
     }
 }
