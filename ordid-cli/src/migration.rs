@@ -1,6 +1,6 @@
 //! The online move of a table to other keys: what `plan` writes and `apply` carries out.
 //!
-//! The file of an engine ([`postgres`], [`mysql`], [`sqlite`]) reads the catalog and writes all SQL of a move into the
+//! The file of an engine ([`postgres`], [`mysql`], [`sqlite`]) reads the catalog and some rows, and writes all SQL of a move into the
 //! plan ([`model`]). What carries it out knows no engine's SQL: [`apply`] works through the steps, [`journal`] keeps how
 //! far it is, [`backfill`] makes the keys, [`validate`] counts what is wrong, [`switch`] holds the locks, [`rebuild`] is SQLite's way.
 
@@ -28,7 +28,7 @@ use target::Target;
 
 use crate::{engine::Engine, failure::Failure};
 
-/// Reads the database's catalog, and writes the plan of a move.
+/// Reads the database's catalog and some rows, and writes the plan of a move.
 ///
 /// # Errors
 ///
