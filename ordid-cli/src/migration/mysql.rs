@@ -57,6 +57,8 @@ pub(crate) async fn draft(
     request: &Request<'_>,
     target: &Target,
 ) -> Result<Draft, Failure> {
+    // With ANSI_QUOTES MariaDB writes checks and generated columns in other quotes.
+    session.execute("SET SESSION sql_mode = ''").await?;
     let mut refusals = Refusals::default();
     let mut notes = Vec::new();
     let found = read(session, request, target, &mut refusals, &mut notes).await?;

@@ -35,7 +35,17 @@ fn ansi(_: &str) -> Result {
     let options = ["--sql-mode=ANSI,STRICT_TRANS_TABLES"];
     let server = ordid_harness::mariadb_with(&options).map_err(|error| error.to_string())?;
     execute(&server.url(), "CREATE DATABASE shop")?;
-    without_columns(&server.url().replace("/mysql", "/shop"))
+    let shop = server.url().replace("/mysql", "/shop");
+    without_columns(&shop)?;
+    execute(
+        &shop,
+        "DROP TABLE remarks, orders;
+         CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY);
+         CREATE TABLE remarks (id bigint NOT NULL PRIMARY KEY, order_id bigint, next bigint AS (order_id + 1),
+            CONSTRAINT positive CHECK (order_id > 0), CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id))",
+    )?;
+    Move::unplanned(&shop, "remarks has generated columns (next)")?;
+    Move::unplanned(&shop, "remarks has checks (positive)")
 }
 
 /// `SELECT *` has to have so many columns.
