@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 
 use super::{
-    hostile::{Move, expect_value},
+    hostile::{Move, expect, expect_value},
     is_postgres,
 };
 use crate::place::{Result, Servers, execute};
@@ -45,7 +45,22 @@ fn ansi(_: &str) -> Result {
             CONSTRAINT positive CHECK (order_id > 0), CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id))",
     )?;
     Move::unplanned(&shop, "remarks has generated columns (next)")?;
-    Move::unplanned(&shop, "remarks has checks (positive)")
+    Move::unplanned(&shop, "remarks has checks (positive)")?;
+    // They come after the plan.
+    execute(
+        &shop,
+        "ALTER TABLE remarks DROP COLUMN next, DROP CONSTRAINT positive",
+    )?;
+    let this = Move::planned(&shop)?;
+    this.apply(&["--no-switch"])?;
+    execute(
+        &shop,
+        "ALTER TABLE remarks ADD CONSTRAINT positive CHECK (order_id > 0)",
+    )?;
+    expect(&this.refused(&["--resume"], 2)?, "check positive")?;
+    execute(&shop, "ALTER TABLE remarks DROP CONSTRAINT positive")?;
+    this.apply(&["--resume"])?;
+    this.apply(&["--finish"]).map(|_| ())
 }
 
 /// `SELECT *` has to have so many columns.
