@@ -183,8 +183,15 @@ mod tests {
         const IN_CHILD: &str = "ORDID_TEST_EPOCH_CHILD";
 
         if std::env::var_os(IN_CHILD).is_none() {
-            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-            child.args(["--exact", NAME]).env(IN_CHILD, "1");
+            let program = std::env::current_exe().unwrap();
+            // On a machine that is emulated, the system cannot run the program by itself.
+            let emulator = std::env::var_os("ORDID_TEST_EMULATOR").map(std::path::PathBuf::from);
+            let words: Vec<_> = emulator.into_iter().chain([program]).collect();
+            let mut child = std::process::Command::new(&words[0]);
+            child
+                .args(&words[1..])
+                .args(["--exact", NAME])
+                .env(IN_CHILD, "1");
             let output = child.output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success(), "{text}");

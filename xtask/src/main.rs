@@ -10,6 +10,7 @@ mod conformance;
 mod docs;
 mod links;
 mod lists;
+mod machines;
 mod packages;
 mod published;
 #[cfg(test)]
@@ -66,7 +67,9 @@ enum Task {
     Docs,
     /// Write the lists that are made of the catalogue of schemes
     Lists,
-    /// Run the long forms of the tests, optimised: ORDID_TEST_SOAK=1
+    /// Run the tests of keys on big-endian s390x and on aarch64, emulated by QEMU
+    Machines,
+    /// Run the long forms of the tests, optimised: ORDID_TEST_SOAK=1; then those of `machines`
     Soak {
         /// Passed on to `cargo test`
         #[arg(last = true, value_name = "ARGS")]
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Task::Conformance { settings: true } => test::settings(),
         Task::Docs => docs::docs(),
         Task::Lists => lists::lists(),
+        Task::Machines => test::machines(),
         Task::Soak { extra } => test::soak(&extra),
     };
     match result {

@@ -141,7 +141,8 @@ fn apt_get(arguments: &[&str]) -> Result<()> {
     run::succeed(&mut command)
 }
 
-fn works(program: &str, arguments: &[&str]) -> bool {
+/// Returns whether a program is there and succeeds with these arguments.
+pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     command
         .args(arguments)

@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use ordid_harness::Policy;
 
 use crate::check::{BENCH, ETCD};
+use crate::machines::MACHINES;
 use crate::packages;
 use crate::run::{self, Result};
 use crate::servers::Servers;
@@ -107,7 +108,8 @@ pub(crate) fn soak(extra: &[String]) -> Result<ExitCode> {
         let models = count(models().env("ORDID_TEST_SOAK", "1"), &mut summary)?;
         println!("soak: the tests of live servers again, on newer PostgreSQL and MariaDB");
         let newer = count(&mut on_newer_servers(), &mut summary)?;
-        for other in [models, newer] {
+        let machines = on_machines(&mut summary)?;
+        for other in [models, newer].into_iter().chain(machines) {
             if status.success() {
                 status = other;
             }
@@ -132,6 +134,35 @@ fn on_newer_servers() -> Command {
     ]);
     command.env("ORDID_TEST_NEWER_SERVERS", "1");
     command
+}
+
+/// Runs the tests of keys on machines of other kinds.
+pub(crate) fn machines() -> Result<ExitCode> {
+    let mut summary = Summary::default();
+    let ended = on_machines(&mut summary)?;
+    let failed = ended.iter().find(|status| !status.success());
+    Ok(conclude(failed.copied().unwrap_or_default(), &summary))
+}
+
+/// Runs the tests of each machine that can be emulated here.
+fn on_machines(summary: &mut Summary) -> Result<Vec<ExitStatus>> {
+    let mut ended = Vec::new();
+    for machine in MACHINES {
+        let name = machine.name();
+        match machine.tests() {
+            Ok(commands) => {
+                println!("soak: the tests of keys on {name}");
+                for mut command in commands {
+                    ended.push(count(&mut command, summary)?);
+                }
+            }
+            Err(reason) => {
+                println!("{name}: skipped: {reason}");
+                summary.skip(&format!("the tests of keys on {name}"), &reason);
+            }
+        }
+    }
+    Ok(ended)
 }
 
 /// Runs the tests of servers' settings, which then write their table into PLATFORM.md.

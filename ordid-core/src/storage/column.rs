@@ -76,7 +76,7 @@ macro_rules! __for_each_column {
     };
 }
 
-#[cfg(all(feature = "catalogue", feature = "std", not(loom)))]
+#[cfg(all(any(feature = "catalogue", test), feature = "std", not(loom)))]
 pub(crate) mod any;
 mod binary;
 mod guid;

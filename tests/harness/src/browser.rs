@@ -210,6 +210,24 @@ impl Browser {
         self.ask("POST", "url", &json!({ "url": url })).map(drop)
     }
 
+    /// Opens a tab beside those that are open, and returns its handle. The tab of before stays the current one.
+    pub fn open_tab(&self) -> Result<String> {
+        let tab = self.ask("POST", "window/new", &json!({ "type": "tab" }))?;
+        Ok(tab["handle"].as_str().ok_or("no handle")?.to_owned())
+    }
+
+    /// Returns the handle of the current tab.
+    pub fn tab(&self) -> Result<String> {
+        let tab = self.ask("GET", "window", &Value::Null)?;
+        Ok(tab.as_str().ok_or("no handle")?.to_owned())
+    }
+
+    /// Makes the tab of this handle the current one, in which all other methods act.
+    pub fn switch_to(&self, tab: &str) -> Result {
+        self.ask("POST", "window", &json!({ "handle": tab }))
+            .map(drop)
+    }
+
     /// Returns the address of the page.
     pub fn url(&self) -> Result<String> {
         let url = self.ask("GET", "url", &Value::Null)?;

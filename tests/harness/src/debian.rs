@@ -32,6 +32,8 @@ pub(crate) struct Packages {
     /// A suite that the mirrors have, such as `sid`.
     pub(crate) suite: &'static str,
     pub(crate) packages: &'static [&'static str],
+    /// Packages of other architectures, such as `libstd-rust-dev:s390x`, without what they depend on.
+    pub(crate) foreign: &'static [&'static str],
     /// Those of their programs that others start by their names.
     pub(crate) programs: &'static [&'static str],
     /// The account that runs them when this process belongs to root.
@@ -79,11 +81,14 @@ impl Packages {
         for (file, text) in [("sources.list", source.as_str()), ("status", "")] {
             fs::write(apt.join(file), text).map_err(|error| cannot(folder, error))?;
         }
-        apt_get(&apt, &["update"])?;
-        apt_get(
-            &apt,
-            &[&["--download-only", "install"], self.packages].concat(),
-        )?;
+        let architectures = self.foreign.iter().filter_map(|it| it.rsplit_once(':'));
+        let architectures: Vec<&str> = architectures.map(|(_, it)| it).collect();
+        let apt_get = |arguments: &[&str]| apt_get(&apt, &architectures, arguments);
+        apt_get(&["update"])?;
+        apt_get(&[&["--download-only", "install"], self.packages].concat())?;
+        if !self.foreign.is_empty() {
+            apt_get(&[&["download"], self.foreign].concat())?;
+        }
 
         // A package of the old layout must not make a folder where one of the new layout needs a link.
         for merged in MERGED {
@@ -231,10 +236,15 @@ fn mirror() -> Result<String, Error> {
     uri.ok_or_else(|| Error::unavailable("apt's sources name no mirror of Debian"))
 }
 
-/// Runs `apt-get` in this root.
-fn apt_get(apt: &Path, arguments: &[&str]) -> Result<(), Error> {
-    let apt = apt.display();
+/// Runs `apt-get` in this root, which also knows packages of these architectures. It downloads into the archives.
+fn apt_get(apt: &Path, architectures: &[&str], arguments: &[&str]) -> Result<(), Error> {
     let mut command = Command::new("apt-get");
+    command.current_dir(apt.join("cache/archives"));
+    let apt = apt.display();
+    for architecture in architectures {
+        // Beside this machine's own.
+        command.args(["-o", &format!("APT::Architectures::={architecture}")]);
+    }
     for option in [
         format!("Dir::Etc::sourcelist={apt}/sources.list"),
         "Dir::Etc::sourceparts=/dev/null".to_owned(),

@@ -44,11 +44,13 @@ mod policy;
 mod postgres;
 mod process;
 mod redis;
+mod rust;
 mod server;
 mod zookeeper;
 
 pub use error::Error;
 pub use policy::{Access, Policy, access, policy, policy_from};
+pub use rust::{Target, Toolchain};
 pub use server::Server;
 
 use std::io::Write as _;

@@ -14,6 +14,7 @@ const NEWER: Packages = Packages {
     name: "mariadb-11.8",
     suite: "trixie",
     packages: &["mariadb-server-core", "mariadb-client-core"],
+    foreign: &[],
     programs: &[
         "usr/sbin/mariadbd",
         "usr/bin/my_print_defaults",

@@ -17,6 +17,7 @@ const PACKAGES: Packages = Packages {
     name: "mysql",
     suite: "sid",
     packages: &["mysql-server-core", "mysql-client-core"],
+    foreign: &[],
     programs: &[],
     // Only root unpacks, and root alone is sure to have access to the cache.
     user: "root",

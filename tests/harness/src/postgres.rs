@@ -17,6 +17,7 @@ const NEWER: Packages = Packages {
     name: "postgres-18",
     suite: "sid",
     packages: &["postgresql-18"],
+    foreign: &[],
     programs: &[
         "usr/lib/postgresql/18/bin/initdb",
         "usr/lib/postgresql/18/bin/pg_basebackup",

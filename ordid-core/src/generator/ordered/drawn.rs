@@ -24,7 +24,8 @@ pub(in crate::generator) fn identity_of<S: Slotted>(secret: [u64; 2]) -> u64 {
 fn prf(secret: [u64; 2], input: u64) -> u64 {
     use core::hash::Hasher as _;
     let mut hasher = siphasher::sip::SipHasher13::new_with_keys(secret[0], secret[1]);
-    hasher.write_u64(input);
+    // Not `write_u64`, which takes the bytes in the machine's order: a seed means the same keys on every machine.
+    hasher.write(&input.to_le_bytes());
     hasher.finish()
 }
 

@@ -1,0 +1,97 @@
+//! The tests of keys on machines of other kinds than this one, emulated by QEMU: a part of `cargo xtask soak`.
+
+use std::env;
+use std::process::Command;
+
+use ordid_harness::{Target, Toolchain};
+
+use crate::{packages, run};
+
+/// What is tested there: keys, and what the derives make.
+const TESTED: [&[&str]; 2] = [
+    &["-p", "ordid-core"],
+    &["-p", "ordid-tests", "--test", "derive"],
+];
+
+/// A machine of another kind.
+#[derive(Clone, Copy)]
+pub(crate) struct Machine {
+    target: Target,
+    /// What GNU calls it.
+    gnu: &'static str,
+    emulator: &'static str,
+    /// The compiler of C and its library, and the emulator, as Debian calls them.
+    packages: &'static [&'static str],
+}
+
+/// The first is big-endian; the second has weakly ordered memory, which QEMU does not show on a machine without.
+pub(crate) const MACHINES: [Machine; 2] = [
+    Machine {
+        target: Target::S390x,
+        gnu: "s390x-linux-gnu",
+        emulator: "qemu-s390x-static",
+        packages: &[
+            "gcc-s390x-linux-gnu",
+            "libc6-dev-s390x-cross",
+            "qemu-user-static",
+        ],
+    },
+    Machine {
+        target: Target::Aarch64,
+        gnu: "aarch64-linux-gnu",
+        emulator: "qemu-aarch64-static",
+        packages: &[
+            "gcc-aarch64-linux-gnu",
+            "libc6-dev-arm64-cross",
+            "qemu-user-static",
+        ],
+    },
+];
+
+impl Machine {
+    /// Returns its name, as `cargo --target` takes it.
+    pub(crate) fn name(self) -> &'static str {
+        self.target.name()
+    }
+
+    /// Returns the commands that test it, or the reason why this machine cannot emulate it.
+    pub(crate) fn tests(self) -> run::Result<Vec<Command>> {
+        if env::consts::OS != "linux" {
+            return Err("QEMU emulates programs of Linux on Linux alone".to_owned());
+        }
+        packages::install(|| {
+            let compiler = format!("{}-gcc", self.gnu);
+            let has_all = [compiler.as_str(), self.emulator]
+                .iter()
+                .all(|program| packages::works(program, &["--version"]));
+            Ok(if has_all {
+                Vec::new()
+            } else {
+                self.packages.to_vec()
+            })
+        })?;
+        let toolchain = Toolchain::find(self.target).map_err(|error| error.to_string())?;
+        Ok(TESTED.map(|tested| self.command(&toolchain, tested)).into())
+    }
+
+    fn command(self, toolchain: &Toolchain, tested: &[&str]) -> Command {
+        let mut command = toolchain.cargo();
+        command
+            .current_dir(run::root())
+            .args(["test", "--locked", "--no-fail-fast", "--tests"])
+            .args(tested)
+            .args(["--target", self.name(), "--target-dir", "target/machines"]);
+        let variable = self.name().to_uppercase().replace('-', "_");
+        command
+            .env(
+                format!("CARGO_TARGET_{variable}_LINKER"),
+                format!("{}-gcc", self.gnu),
+            )
+            .env(format!("CARGO_TARGET_{variable}_RUNNER"), self.emulator)
+            // A test that starts itself once more needs it, too.
+            .env("ORDID_TEST_EMULATOR", self.emulator)
+            // The libraries of C are those that it is linked with.
+            .env("QEMU_LD_PREFIX", format!("/usr/{}", self.gnu));
+        command
+    }
+}
