@@ -1,6 +1,6 @@
 //! The online move of a table to other keys: what `plan` writes and `apply` carries out.
 //!
-//! The file of an engine ([`postgres`], [`mysql`], [`sqlite`]) reads the catalog and writes all SQL of a move into the
+//! The file of an engine ([`postgres`], [`mysql`], [`sqlite`]) reads the catalog and some rows, and writes all SQL of a move into the
 //! plan ([`model`]). What carries it out knows no engine's SQL: [`apply`] works through the steps, [`journal`] keeps how
 //! far it is, [`backfill`] makes the keys, [`validate`] counts what is wrong, [`switch`] holds the locks, [`rebuild`] is SQLite's way.
 
@@ -28,7 +28,7 @@ use target::Target;
 
 use crate::{engine::Engine, failure::Failure};
 
-/// Reads the database's catalog, and writes the plan of a move.
+/// Reads the database's catalog and some rows, and writes the plan of a move.
 ///
 /// # Errors
 ///
@@ -45,7 +45,9 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
     };
     draft.refusals.check(request)?;
     let unlinked = unlinked::notes(session, &draft).await?;
-    let map_table = subject::map_name(&draft.table);
+    let title = |name: &str| subject::title(draft.schema.as_deref(), name);
+    let map_table = title(&subject::map_name(&draft.name));
+    let table = title(&draft.name);
     let mut notes = draft.notes;
     notes.extend(unlinked);
     notes.push(format!(
@@ -62,7 +64,9 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
         id: uuid::Uuid::new_v4().to_string(),
         engine,
         server: session.value(version).await?.unwrap_or_default(),
-        table: draft.table,
+        table,
+        schema: draft.schema,
+        name: draft.name,
         scheme: target.scheme.name.to_owned(),
         column: target.column.name.to_owned(),
         created: draft.created,
@@ -97,9 +101,9 @@ pub(crate) async fn check_server(session: &mut Session) -> Result<(), Failure> {
 /// Describes the table of a plan, and those that refer to it, as they are now.
 pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
     match plan.engine {
-        Engine::Postgres => postgres::describe(session, &plan.table).await,
-        Engine::Mysql | Engine::Mariadb => mysql::describe(session, &plan.table).await,
-        Engine::Sqlite => sqlite::describe(session, &plan.table).await,
+        Engine::Postgres => postgres::describe(session, plan).await,
+        Engine::Mysql | Engine::Mariadb => mysql::describe(session, plan).await,
+        Engine::Sqlite => sqlite::describe(session, plan).await,
         Engine::SqlServer | Engine::Oracle => Err(unreachable(plan.engine)),
     }
 }

@@ -4,12 +4,17 @@
 //! PgBouncer in `pool_mode = transaction` or `statement` both would go to whoever gets the session next. No pooler says
 //! what it does, but its clients see it: two of them get one session in turn, or one of them gets several.
 
+use std::time::Duration;
+
 use sqlx::{Executor as _, PgConnection, Row as _};
 
 use crate::failure::Failure;
 
 /// How often it looks: a busy pooler may give a client the same session for some time.
 const LOOKS: usize = 5;
+
+/// How long the two connections may wait for sessions: a pooler makes clients wait for minutes.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The session in which a statement runs: its process, and the start of its server, as processes of two servers may have
 /// the same number.
@@ -19,7 +24,7 @@ const SESSION: &str = "SELECT pg_backend_pid()::text || ' ' || pg_postmaster_sta
 ///
 /// # Errors
 ///
-/// They share sessions, or are lost.
+/// They share sessions, do not get two, or are lost.
 pub(crate) async fn refuse(
     one: &mut PgConnection,
     other: &mut PgConnection,
@@ -29,7 +34,15 @@ pub(crate) async fn refuse(
             "the database does not name its session: {error}"
         ))
     };
-    if shares_sessions(one, other).await.map_err(cannot)? {
+    let shares = tokio::time::timeout(PATIENCE, shares_sessions(one, other)).await;
+    let shares = shares.map_err(|_| {
+        Failure::could_not(format_args!(
+            "two connections do not get a session each within {} s: a pooler at this address has too few (default_pool_size of \
+             PgBouncer), or others have them; name the address of the server itself",
+            PATIENCE.as_secs()
+        ))
+    })?;
+    if shares.map_err(cannot)? {
         return Err(Failure::wrong(
             "the address is of a pooler that gives each transaction another session of PostgreSQL, such as PgBouncer with \
              pool_mode = transaction: locks and settings of a session would go to other programs; name the address of the \
@@ -51,10 +64,10 @@ async fn shares_sessions(one: &mut PgConnection, other: &mut PgConnection) -> sq
             };
         }
         let theirs = session(other).await?;
-        // While the second one holds it, the first one gets another.
-        let again = session(one).await?;
+        // While the second one holds it, the first one gets another. If there is no other, it would wait for it.
+        let is_shared = theirs == mine || session(one).await? != mine;
         other.execute("ROLLBACK").await?;
-        if theirs == mine || again != mine {
+        if is_shared {
             return Ok(true);
         }
     }

@@ -97,9 +97,8 @@ pub use journal::{Attempt, Journal, Marks};
 #[cfg(feature = "journal")]
 pub use journal::{ColumnValues, JournalRow, Journaled};
 pub use lock_waits::LockWaits;
-pub(crate) use marker::MARKER_TABLE;
 #[doc(hidden)]
-pub use marker::{Markers, remove_old_markers};
+pub use marker::{MARKER_TABLE, MARKERS_KEPT, Markers, first_marker_since, remove_old_markers};
 pub use not_bulk::NotBulk;
 pub use pending_rows::{PendingRows, Registration, Row, RowEnd, RowSink};
 pub use plan::{Action, Chunk, MAX_ROWS, Plan, UpsertStep};

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The table of marker rows.
-pub(crate) const MARKER_TABLE: &str = "ordid_flushes";
+pub const MARKER_TABLE: &str = "ordid_flushes";
 
 /// The flushes that write a marker row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Markers {
 }
 
 /// How old a marker row has to be before it is deleted.
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+pub const MARKERS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Until which age of a flush its marker rows decide a two-phase commit. The rest of the day is a margin: for clocks that
 /// differ, and for what takes its time between the look at its age and the COMMIT. Without it, `remove_old_markers` could
@@ -70,7 +70,7 @@ pub fn remove_old_markers<S: ConnectionSource>(
             uses_bulk: false,
         };
         let mut open = connection.begin(begin).await?;
-        let values = Binder::<S>::of_marker(first_since(KEPT, SystemClock.now()));
+        let values = Binder::<S>::of_marker(first_marker_since(MARKERS_KEPT, SystemClock.now()));
         let changed = open.execute(&statement, values).await;
         let changed = changed
             .map_err(|failed| FlushError::record(S::Connection::ADAPTER, &engine, failed.error))?;
@@ -95,7 +95,7 @@ pub(crate) async fn exists<T: FlushTransaction>(
 }
 
 /// Returns the lowest key of a marker row that is no older than this. The program that made the key read its own clock.
-fn first_since(age: Duration, now: Timestamp) -> Uuid {
+pub fn first_marker_since(age: Duration, now: Timestamp) -> Uuid {
     let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
     let millis = now.as_unix_millis().saturating_sub(age);
     let since = Timestamp::saturating_from_unix_millis(millis);
@@ -104,12 +104,12 @@ fn first_since(age: Duration, now: Timestamp) -> Uuid {
 
 /// Returns whether the marker row of a flush is so old that somebody may have deleted it.
 pub(crate) fn may_be_removed(id: Uuid) -> bool {
-    id < first_since(KEPT, SystemClock.now())
+    id < first_marker_since(MARKERS_KEPT, SystemClock.now())
 }
 
 /// Returns whether a flush is so old that its marker rows do not decide a two-phase commit any more.
 pub(crate) fn is_too_old_to_decide(id: Uuid) -> bool {
-    id < first_since(DECIDES, SystemClock.now())
+    id < first_marker_since(DECIDES, SystemClock.now())
 }
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ mod tests {
     fn marker_rows_are_kept_for_a_day() {
         const DAY: u64 = 24 * 60 * 60 * 1_000;
         const NOW: u64 = 1_763_000_000_000;
-        let first = first_since(KEPT, Timestamp::saturating_from_unix_millis(NOW));
+        let first = first_marker_since(MARKERS_KEPT, Timestamp::saturating_from_unix_millis(NOW));
         for (age, is_kept) in [(0, true), (DAY, true), (DAY + 1, false), (30 * DAY, false)] {
             let made = Timestamp::saturating_from_unix_millis(NOW - age);
             let (lowest, highest) = UuidV7::bounds_at(made).unwrap();
@@ -141,7 +141,7 @@ mod tests {
         }
         let of_1970 = Timestamp::saturating_from_unix_millis(0);
         assert_eq!(
-            first_since(KEPT, of_1970),
+            first_marker_since(MARKERS_KEPT, of_1970),
             UuidV7::bounds_at(of_1970).unwrap().0
         );
     }

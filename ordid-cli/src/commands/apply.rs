@@ -10,7 +10,7 @@
 //! | `rows` | rows that this run has given keys or references |
 //! | `retries` | how often it let a lock go and tried again |
 //! | `switch_millis` | how long the switch held its locks, or null |
-//! | `map` | the table that has old and new keys when the move is finished, or null |
+//! | `map` | the table that has old and new keys and stays, or null |
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -27,7 +27,6 @@ use crate::{
         journal::{Entry, Journal, Phase},
         model::{self, Plan},
         session::Session,
-        subject,
         switch::{BETWEEN, has_exchanged},
     },
     output::{Output, shell_word},
@@ -95,7 +94,7 @@ impl Arguments {
         let summary = interrupt::run(|interrupt| self.carry_out(&plan, interrupt))?;
         match output.is_json() {
             true => output.json(&summary)?,
-            false => self.show(output, &summary)?,
+            false => self.show(output, &plan, &summary)?,
         }
         Ok(Outcome::Fine)
     }
@@ -143,6 +142,8 @@ impl Arguments {
             journal.enter(&mut session, &entry).await?;
         }
         let rows = u64::try_from(plan.rows).unwrap_or(0);
+        let leaves_map =
+            entry.phase == Phase::Back && found.is_some_and(|found| found.phase == Phase::Mapped);
         let mut run = Run {
             plan,
             options: Options {
@@ -159,6 +160,7 @@ impl Arguments {
             progress: Progress::new("move", rows),
             summary: Summary {
                 table: plan.table.clone(),
+                map: leaves_map.then(|| plan.map_table.clone()),
                 ..Summary::default()
             },
         };
@@ -241,13 +243,12 @@ impl Arguments {
             (Phase::Map, _, true) if !self.keep_map && found.has_changed_nothing(&plan.map) => {
                 Ok(self.beginning_of_the_end())
             }
-            (Phase::Undo | Phase::Back, true, _) | (Phase::Map | Phase::Finish, _, true) => {
-                Ok(found.clone())
-            }
+            (Phase::Undo | Phase::Back, true, _)
+            | (Phase::Map | Phase::Mapped | Phase::Finish, _, true) => Ok(found.clone()),
             (Phase::Back, _, true) if found.has_changed_nothing(&plan.back) => {
                 Ok(self.beginning_of_the_end())
             }
-            (Phase::Finish, true, _) if found.has_changed_nothing(&plan.finish) => {
+            (Phase::Mapped | Phase::Finish, true, _) if found.has_changed_nothing(&plan.finish) => {
                 Ok(Entry::beginning(Phase::Back))
             }
             (Phase::Map, true, _) if found.has_changed_nothing(&plan.map) => {
@@ -256,7 +257,7 @@ impl Arguments {
             (Phase::Undo | Phase::Back, ..) => Err(Failure::wrong(format_args!(
                 "a rollback of the move of {table} has begun: go on with --rollback"
             ))),
-            (Phase::Map | Phase::Finish, ..) => Err(Failure::wrong(format_args!(
+            (Phase::Map | Phase::Mapped | Phase::Finish, ..) => Err(Failure::wrong(format_args!(
                 "the end of the move of {table} has begun: go on with --finish"
             ))),
         }
@@ -270,7 +271,8 @@ impl Arguments {
         })
     }
 
-    fn show(&self, output: &mut Output, summary: &Summary) -> Result<(), Failure> {
+    fn show(&self, output: &mut Output, plan: &Plan, summary: &Summary) -> Result<(), Failure> {
+        let map_table = &plan.map_table;
         for done in &summary.steps {
             output.line(&format!("{:<14} {:>9.2} s", done.step, done.seconds))?;
         }
@@ -286,7 +288,12 @@ impl Arguments {
                 "{table} has its new keys; end the move with: ordid apply {plan} --finish; or go back with: ordid apply {plan} \
                  --rollback"
             ),
-            "rolled_back" => format!("{table} has its old keys, and nothing is left of the move"),
+            "rolled_back" => match &summary.map {
+                Some(map) => format!(
+                    "{table} has its old keys; of the move the table {map} is left, with old and new keys: drop it when nobody needs it"
+                ),
+                None => format!("{table} has its old keys, and nothing is left of the move"),
+            },
             _ => match &summary.map {
                 Some(map) => format!(
                     "the move of {table} is finished; the table {map} has old and new keys: grant it to programs that translate \
@@ -297,8 +304,7 @@ impl Arguments {
         })?;
         if summary.state == "switched" {
             output.line(&format!(
-                "--finish drops the old keys; with --keep-map they stay, with the new ones, in the table {}",
-                subject::map_name(table)
+                "--finish drops the old keys; with --keep-map they stay, with the new ones, in the table {map_table}"
             ))?;
         }
         if let Some(millis) = summary.switch_millis {
@@ -326,7 +332,8 @@ fn read(path: &PathBuf) -> Result<Plan, Failure> {
         }
         Some(version) if version != u64::from(model::VERSION) => {
             return Err(Failure::wrong(format_args!(
-                "the plan {shown} has the version {version}, and this program knows {}: make it again",
+                "the plan {shown} has the version {version}, and this program knows {}: make it again, or go on with the `ordid` that has \
+                 made it if it has begun",
                 model::VERSION
             )));
         }

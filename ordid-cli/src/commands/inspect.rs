@@ -347,6 +347,8 @@ fn list(
             outcome = Outcome::Findings;
         }
     }
+    // If one has panicked, the others and the reader would wait for it to be read from.
+    drop(from_threads);
     for thread in threads {
         thread.join().expect("inspecting a key does not panic");
     }

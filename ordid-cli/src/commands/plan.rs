@@ -5,10 +5,11 @@
 //!
 //! | field | content |
 //! |---|---|
-//! | `ordid_plan` | the version of this form, 1 |
+//! | `ordid_plan` | the version of this form, 2 |
 //! | `id` | a random number of this plan |
 //! | `engine`, `server` | `postgres`, `mysql`, `mariadb` or `sqlite`, and its version |
-//! | `table`, `scheme`, `column`, `created` | what is moved where, and the column of the rows' times, or null |
+//! | `table`, `schema`, `name` | the table for people, and the parts of its name; SQLite has no schema |
+//! | `scheme`, `column`, `created` | what it is moved to, and the column of the rows' times, or null |
 //! | `rows`, `bytes` | estimates of the table's size |
 //! | `notes` | what one should know before |
 //! | `journal` | the table in which `apply` keeps how far it is |

@@ -48,7 +48,7 @@ pub(crate) struct Summary {
     pub(crate) retries: u32,
     /// How long the switch had its locks, in milliseconds: nobody else could use the tables for so long.
     pub(crate) switch_millis: Option<f64>,
-    /// The table that has old and new keys after the end, if there is one.
+    /// The table that has old and new keys and stays, if there is one.
     pub(crate) map: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl<'p> Run<'p> {
             let is_last = self.entry.step + 1 == list.len();
             let next = match self.entry.phase {
                 _ if is_switch => Entry::beginning(Phase::Switched),
-                Phase::Map if is_last => Entry::beginning(Phase::Finish),
+                Phase::Map if is_last => Entry::beginning(Phase::Mapped),
                 _ => self.entry.next_step(),
             };
             self.step(step, &next).await?;
@@ -115,11 +115,10 @@ impl<'p> Run<'p> {
                 break;
             }
         }
-        if let Phase::Undo | Phase::Back | Phase::Finish = self.entry.phase {
-            let map = super::journal::exists_by_name(plan.engine, &plan.map_table);
-            if self.entry.phase == Phase::Finish && self.session.exists(&map).await? {
-                self.summary.map = Some(plan.map_table.clone());
-            }
+        if self.entry.phase == Phase::Mapped {
+            self.summary.map = Some(plan.map_table.clone());
+        }
+        if let Phase::Undo | Phase::Back | Phase::Mapped | Phase::Finish = self.entry.phase {
             let mut attempt = 0;
             while let Err(fault) = Journal::of(plan).remove(&mut self.session).await {
                 self.again(fault, &mut attempt).await?;
@@ -128,7 +127,7 @@ impl<'p> Run<'p> {
         self.summary.state = match self.entry.phase {
             Phase::Steps | Phase::Switched => "switched",
             Phase::Undo | Phase::Back => "rolled_back",
-            Phase::Map | Phase::Finish => "finished",
+            Phase::Map | Phase::Mapped | Phase::Finish => "finished",
         };
         Ok(())
     }
@@ -142,7 +141,7 @@ impl<'p> Run<'p> {
             Phase::Undo => &plan.undo,
             Phase::Back => &plan.back,
             Phase::Map => &plan.map,
-            Phase::Finish => &plan.finish,
+            Phase::Mapped | Phase::Finish => &plan.finish,
         }
     }
 
@@ -269,7 +268,7 @@ impl<'p> Run<'p> {
         match self.entry.phase {
             Phase::Steps | Phase::Switched => "--resume",
             Phase::Undo | Phase::Back => "--rollback",
-            Phase::Map | Phase::Finish => "--finish",
+            Phase::Map | Phase::Mapped | Phase::Finish => "--finish",
         }
     }
 

@@ -293,11 +293,13 @@ mod tests {
 
     fn plan(scheme: &str) -> Plan {
         Plan {
-            ordid_plan: 1,
+            ordid_plan: 0,
             id: String::new(),
             engine: Engine::Postgres,
             server: String::new(),
             table: String::new(),
+            schema: None,
+            name: String::new(),
             scheme: scheme.to_owned(),
             column: "uuid".to_owned(),
             created: None,

@@ -23,17 +23,20 @@ pub(crate) enum Phase {
     Back,
     /// Old and new keys are copied before the end.
     Map,
+    /// The end, with the copy: the table that has it stays.
+    Mapped,
     /// The end.
     Finish,
 }
 
 impl Phase {
-    const ALL: [(Self, &'static str); 6] = [
+    const ALL: [(Self, &'static str); 7] = [
         (Self::Steps, "steps"),
         (Self::Switched, "switched"),
         (Self::Undo, "undo"),
         (Self::Back, "back"),
         (Self::Map, "map"),
+        (Self::Mapped, "mapped"),
         (Self::Finish, "finish"),
     ];
 
@@ -222,24 +225,6 @@ impl<'p> Journal<'p> {
         let remove = format!("DROP TABLE IF EXISTS {}", self.plan.journal);
         session.execute(&remove).await.map(|_| ())
     }
-}
-
-/// Returns the query that finds a table by its name for people.
-pub(crate) fn exists_by_name(engine: Engine, table: &str) -> String {
-    let (quote, name) = match table.split_once('.') {
-        _ if engine == Engine::Sqlite => ('"', vec![table]),
-        Some((schema, name)) => (
-            if engine == Engine::Postgres { '"' } else { '`' },
-            vec![schema, name],
-        ),
-        None => ('"', vec![table]),
-    };
-    let twice = format!("{quote}{quote}");
-    let parts: Vec<String> = name
-        .iter()
-        .map(|it| format!("{quote}{}{quote}", it.replace(quote, &twice)))
-        .collect();
-    exists(engine, &parts.join("."))
 }
 
 /// Returns the query that finds a table, whose name is quoted.

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 
-/// The version of plan files that this program writes and reads.
-pub(crate) const VERSION: u32 = 1;
+/// The version of plan files that this program writes and reads. It changes whenever a field does.
+pub(crate) const VERSION: u32 = 2;
 
 /// A move of a table to other keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,8 +30,12 @@ pub(crate) struct Plan {
     pub(crate) engine: Engine,
     /// The server's version when the plan was made.
     pub(crate) server: String,
-    /// The table, behind its schema.
+    /// The table, behind its schema, for people.
     pub(crate) table: String,
+    /// Its schema, where the engine has schemas.
+    pub(crate) schema: Option<String>,
+    /// Its name.
+    pub(crate) name: String,
     /// The scheme of the new keys.
     pub(crate) scheme: String,
     /// The column that stores them, as ordid names it.
@@ -469,7 +473,125 @@ pub(crate) fn difference(planned: &[Table], found: &[Table]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
     use super::*;
+
+    /// Collects the fields of a document, each behind the kind of its object.
+    fn fields(kind: &str, value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(object) => {
+                let kind = object.get("do").and_then(Value::as_str).unwrap_or(kind);
+                for (name, value) in object {
+                    found.insert(format!("{kind}.{name}"));
+                    fields(name, value, found);
+                }
+            }
+            Value::Array(values) => values.iter().for_each(|it| fields(kind, it, found)),
+            _ => {}
+        }
+    }
+
+    /// A plan with every kind of step, and a value in every field.
+    fn whole_plan() -> Plan {
+        let text = || "text".to_owned();
+        let texts = || vec![text()];
+        let statements = || vec![Statement::new("sql").unless("query").after("sql").waiting()];
+        let checks = || vec![Check::of_rows("rows", "query")];
+        let guards = || vec![Guard::new("what", "query", "advice")];
+        let actions = vec![
+            Action::Transaction {
+                statements: texts(),
+            },
+            Action::Online {
+                statements: statements(),
+            },
+            Action::Keys {
+                session: texts(),
+                read: text(),
+                row: text(),
+                write: texts(),
+            },
+            Action::References {
+                read: text(),
+                write: texts(),
+            },
+            Action::Wait { list: text() },
+            Action::Check {
+                checks: checks(),
+                guards: guards(),
+            },
+            Action::Switch {
+                lock: texts(),
+                guards: guards(),
+                checks: checks(),
+                repairs: statements(),
+                statements: statements(),
+                unlock: texts(),
+            },
+            Action::Rebuild {
+                before: texts(),
+                expected: text(),
+                counts: checks(),
+                read: text(),
+                row: text(),
+                write: text(),
+                map: texts(),
+                statements: texts(),
+                checks: checks(),
+                after: texts(),
+            },
+        ];
+        let step = |action| Step {
+            name: text(),
+            what: text(),
+            locks: text(),
+            seconds: 0.0,
+            action,
+        };
+        Plan {
+            ordid_plan: VERSION,
+            id: text(),
+            engine: Engine::Postgres,
+            server: text(),
+            table: text(),
+            schema: Some(text()),
+            name: text(),
+            scheme: text(),
+            column: text(),
+            created: Some(text()),
+            rows: 0,
+            bytes: 0,
+            notes: texts(),
+            journal: text(),
+            steps: actions.into_iter().map(step).collect(),
+            undo: Vec::new(),
+            back: Vec::new(),
+            map_table: text(),
+            map: Vec::new(),
+            finish: Vec::new(),
+            catalog: vec![table("orders", &["column id bigint"])],
+            digest: text(),
+        }
+    }
+
+    #[test]
+    fn the_version_changes_with_the_fields() {
+        let document = serde_json::to_value(whole_plan()).expect("a plan is JSON");
+        let mut found = BTreeSet::new();
+        fields("plan", &document, &mut found);
+        // A field was added or is gone? Then VERSION has to rise, and this digest belongs to the new one.
+        let lines: Vec<&str> = found.iter().map(String::as_str).collect();
+        let digest = Sha256::digest(lines.join("\n").as_bytes());
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(
+            (VERSION, &digest[..16]),
+            (2, "5cc6fa3c2df1d651"),
+            "{found:#?}"
+        );
+    }
 
     fn table(name: &str, definition: &[&str]) -> Table {
         Table {

@@ -8,7 +8,7 @@ mod writer;
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{
-    model::Table,
+    model::{Plan, Table},
     request::{Draft, Refusals, Request},
     session::Session,
     subject::{self, Column, ForeignKey, Moved, creation_time, literal, named, old_default},
@@ -57,6 +57,8 @@ pub(crate) async fn draft(
     request: &Request<'_>,
     target: &Target,
 ) -> Result<Draft, Failure> {
+    // With ANSI_QUOTES MariaDB writes checks and generated columns in other quotes.
+    session.execute("SET SESSION sql_mode = ''").await?;
     let mut refusals = Refusals::default();
     let mut notes = Vec::new();
     let found = read(session, request, target, &mut refusals, &mut notes).await?;
@@ -114,6 +116,17 @@ pub(crate) async fn draft(
             .to_owned(),
     });
     let catalog = catalog(session, &found.tables).await?;
+    for table in &found.tables {
+        for column in &table.columns {
+            if definition_of(&catalog, table, column).is_none() {
+                refusals.add(format!(
+                    "SHOW CREATE TABLE {} does not define the column {} on a line of its own",
+                    table.title(),
+                    column.name
+                ));
+            }
+        }
+    }
     let writer = writer::Writer {
         found: &found,
         target,
@@ -123,7 +136,8 @@ pub(crate) async fn draft(
         journal: MySql::quote_table(Some(&found.schema), &named("ordid_move_", &found.name, "")),
     };
     Ok(Draft {
-        table: format!("{}.{}", found.schema, found.name),
+        schema: Some(found.schema.clone()),
+        name: found.name.clone(),
         key: found.key.name.clone(),
         key_type: found.key.sql_type.clone(),
         rows: found.rows,
@@ -208,16 +222,19 @@ async fn read(
     refusals: &mut Refusals,
     notes: &mut Vec<String>,
 ) -> Result<Found, Failure> {
-    let (schema, name) = match request.table.split_once('.') {
-        Some((schema, name)) => (literal(schema), name),
-        None => ("database()".to_owned(), request.table),
-    };
-    let query = format!(
-        "SELECT table_schema, table_name, engine, coalesce(table_rows, 0), coalesce(data_length, 0), table_type FROM \
-         information_schema.tables WHERE table_schema = {schema} AND table_name = {}",
-        literal(name)
-    );
-    let rows = session.rows(&query).await?;
+    let mut rows = Vec::new();
+    for (schema, name) in request.readings() {
+        let query = format!(
+            "SELECT table_schema, table_name, engine, coalesce(table_rows, 0), coalesce(data_length, 0), table_type FROM \
+             information_schema.tables WHERE table_schema = {} AND table_name = {}",
+            schema.map_or_else(|| "database()".to_owned(), literal),
+            literal(name)
+        );
+        rows.extend(session.rows(&query).await?);
+    }
+    if rows.len() > 1 {
+        return Err(request.ambiguous());
+    }
     let Some(row) = rows.first() else {
         let names = session
             .rows(
@@ -415,6 +432,12 @@ async fn tables(
                 "the foreign key {constraint} of {title} sets a default, which is an old key"
             ));
         }
+        if on_update == "SET NULL" {
+            refusals.add(format!(
+                "the foreign key {constraint} of {title} sets NULL if a key changes (ON UPDATE SET NULL): the server runs no trigger for \
+                 that, and the new column would still refer to the row; make it ON UPDATE RESTRICT or CASCADE"
+            ));
+        }
         let is_own = child_schema == schema && child == name;
         if is_own && !cascades_in_storage && (acts(&on_delete) || acts(&on_update)) {
             refusals.add(format!(
@@ -482,9 +505,13 @@ async fn times(
     column: &FoundColumn,
     notes: &mut Vec<String>,
 ) -> Result<(), Failure> {
-    // The time of the server's zone is not more than a day away from that of the column.
+    // `apply` takes what has no zone for UTC. A timestamp has one, which is the session's for both sides.
+    let now = match column.sql_type.starts_with("timestamp") {
+        true => "NOW()",
+        false => "UTC_TIMESTAMP()",
+    };
     let query = format!(
-        "SELECT COUNT(*), COUNT(CASE WHEN {} > NOW() + INTERVAL 1 DAY THEN 1 END) FROM {}",
+        "SELECT COUNT(*), COUNT(CASE WHEN {} > {now} + INTERVAL 1 MINUTE THEN 1 END) FROM {}",
         quote(&column.name),
         MySql::quote_table(Some(&found.schema), &found.name)
     );
@@ -531,9 +558,17 @@ fn created(
     Ok(Some(column.clone()))
 }
 
+/// Returns the definition of a column, as the server writes it.
+fn definition_of<'c>(catalog: &'c [Table], table: &Moved, column: &Column) -> Option<&'c str> {
+    let name = format!("{} ", quote(&column.name));
+    let found = catalog.iter().find(|it| it.name == table.title())?;
+    let mut lines = found.definition.iter();
+    lines.find_map(|line| line.strip_prefix(&name))
+}
+
 /// Describes the tables, to see later whether they have changed.
-pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<Table>, Failure> {
-    let (schema, name) = table.split_once('.').unwrap_or(("", table));
+pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
+    let (schema, name) = (plan.schema.as_deref().unwrap_or_default(), &*plan.name);
     let query = format!(
         "SELECT DISTINCT table_schema, table_name FROM information_schema.key_column_usage WHERE referenced_table_schema = {0} \
          AND referenced_table_name = {1} AND NOT (table_schema = {0} AND table_name = {1}) ORDER BY 1, 2",
@@ -554,6 +589,13 @@ pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<T
 }
 
 async fn catalog(session: &mut Session, tables: &[Moved]) -> Result<Vec<Table>, Failure> {
+    // In MySQL's own spelling, whatever the server's is: ANSI_QUOTES writes names between other quotes.
+    session
+        .execute("SET @ordid_sql_mode = @@SESSION.sql_mode")
+        .await?;
+    session
+        .execute("SET SESSION sql_mode = '', SESSION sql_quote_show_create = 1")
+        .await?;
     let mut all = Vec::new();
     for table in tables {
         let show = format!(
@@ -581,6 +623,9 @@ async fn catalog(session: &mut Session, tables: &[Moved]) -> Result<Vec<Table>, 
             definition,
         });
     }
+    session
+        .execute("SET SESSION sql_mode = @ordid_sql_mode")
+        .await?;
     Ok(all)
 }
 

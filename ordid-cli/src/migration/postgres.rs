@@ -13,7 +13,7 @@ mod writer;
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
 use super::{
-    model::Table,
+    model::{Plan, Table},
     request::{Draft, Refusals, Request},
     session::Session,
     subject::{self, Column, ForeignKey, Moved, creation_time, literal, named, old_default},
@@ -132,7 +132,8 @@ pub(crate) async fn draft(
     }
     let journal = writer.name(&named("ordid_move_", &found.name, ""));
     Ok(Draft {
-        table: format!("{}.{}", found.schema, found.name),
+        schema: Some(found.schema.clone()),
+        name: found.name.clone(),
         key: found.key.name.clone(),
         key_type: found.key.sql_type.clone(),
         created: created.as_ref().map(|it| it.name.clone()),
@@ -150,6 +151,14 @@ pub(crate) async fn draft(
     })
 }
 
+/// Returns an expression of a table that may not be there.
+fn regclass(schema: Option<&str>, name: &str) -> String {
+    format!(
+        "to_regclass({})",
+        literal(&Postgres::quote_table(schema, name))
+    )
+}
+
 async fn read(
     session: &mut Session,
     request: &Request<'_>,
@@ -157,16 +166,23 @@ async fn read(
     refusals: &mut Refusals,
     notes: &mut Vec<String>,
 ) -> Result<Found, Failure> {
-    let quoted: Vec<String> = request.table.split('.').map(quote).collect();
+    let readings: Vec<String> = request
+        .readings()
+        .into_iter()
+        .map(|(schema, name)| regclass(schema, name))
+        .collect();
     let query = format!(
         "SELECT c.oid, n.nspname, c.relname, c.relkind, c.relispartition, greatest(c.reltuples, 0)::bigint, \
          pg_relation_size(c.oid), pg_has_role(c.relowner, 'MEMBER'), \
          EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid), \
          (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) \
-         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass({})",
-        literal(&quoted.join("."))
+         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid IN ({})",
+        readings.join(", ")
     );
     let rows = session.rows(&query).await?;
+    if rows.len() > 1 {
+        return Err(request.ambiguous());
+    }
     let Some(row) = rows.first() else {
         let names = session
             .rows(
@@ -332,7 +348,7 @@ async fn sequence(
 ) -> Result<Option<Sequence>, Failure> {
     let query = format!(
         "SELECT format('%I.%I', n.nspname, c.relname), d.deptype = 'i', (SELECT string_agg(f.adrelid::regclass || '.' || a.attname, ', ' \
-         ORDER BY 1) FROM pg_depend u JOIN pg_attrdef f ON f.oid = u.objid JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = \
+         ORDER BY f.adrelid::regclass || '.' || a.attname) FROM pg_depend u JOIN pg_attrdef f ON f.oid = u.objid JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = \
          f.adnum WHERE u.classid = 'pg_attrdef'::regclass AND u.refclassid = 'pg_class'::regclass AND u.refobjid = c.oid AND NOT \
          (f.adrelid = {oid} AND f.adnum = {number})) FROM pg_depend d JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S' JOIN \
          pg_namespace n ON n.oid = c.relnamespace WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND \
@@ -547,15 +563,14 @@ fn created(
 }
 
 /// Describes the tables, to see later whether they have changed.
-pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<Table>, Failure> {
+pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
     // The texts are those of the plan. Afterwards the users' triggers have their path again.
     session.execute(WITHOUT_PATH).await?;
-    let quoted: Vec<String> = table.split('.').map(quote).collect();
     let query = format!(
-        "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass({name}) \
-         OR c.oid IN (SELECT conrelid FROM pg_constraint WHERE contype = 'f' AND confrelid = to_regclass({name})) \
-         ORDER BY c.oid <> to_regclass({name}), 1, 2",
-        name = literal(&quoted.join("."))
+        "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = {table} \
+         OR c.oid IN (SELECT conrelid FROM pg_constraint WHERE contype = 'f' AND confrelid = {table}) \
+         ORDER BY c.oid <> {table}, 1, 2",
+        table = regclass(plan.schema.as_deref(), &plan.name)
     );
     let tables: Vec<Moved> = session
         .rows(&query)

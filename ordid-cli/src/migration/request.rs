@@ -15,9 +15,24 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// Returns what the table's name may mean: schema and name, each of which may have dots in it.
+    pub(crate) fn readings(&self) -> Vec<(Option<&str>, &str)> {
+        let dots = self.table.match_indices('.');
+        let parts = dots.map(|(at, _)| (Some(&self.table[..at]), &self.table[at + 1..]));
+        parts.chain([(None, self.table)]).collect()
+    }
+
     /// The table is not there.
     pub(crate) fn unknown_table(&self, suggestion: String) -> Failure {
         Failure::wrong(format_args!("there is no table {}{suggestion}", self.table))
+    }
+
+    /// Schemas and names have dots so that the name fits two tables.
+    pub(crate) fn ambiguous(&self) -> Failure {
+        Failure::wrong(format_args!(
+            "several tables are {}, as their names or schemas have dots in them: rename one of them",
+            self.table
+        ))
     }
 
     /// The table cannot be moved, and there is nothing more to find out.
@@ -50,7 +65,8 @@ impl Refusals {
 /// The parts of a plan that an engine's file writes.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    pub(crate) table: String,
+    pub(crate) schema: Option<String>,
+    pub(crate) name: String,
     pub(crate) key: String,
     pub(crate) key_type: String,
     pub(crate) created: Option<String>,

@@ -8,7 +8,7 @@
 use ordid_core::storage::{Dialect as _, dialect::Sqlite};
 
 use super::{
-    model::Table,
+    model::{Plan, Table},
     request::{Draft, Refusals, Request},
     session::Session,
     sqlite_ddl::{expression_over, has_content_of, has_word, index_computes},
@@ -156,7 +156,8 @@ pub(crate) async fn draft(
         map: writer.kept_map(),
         finish: vec![writer.drop_map()],
         catalog: catalog(session, tables.iter().map(|it| it.name.clone()).collect()).await?,
-        table: name.clone(),
+        schema: None,
+        name: name.clone(),
         key: key.clone(),
         key_type: key_type.clone(),
         created,
@@ -530,13 +531,13 @@ async fn triggers(session: &mut Session, tables: &[Rebuilt]) -> Result<String, F
 }
 
 /// Describes the tables, to see later whether they have changed.
-pub(crate) async fn describe(session: &mut Session, table: &str) -> Result<Vec<Table>, Failure> {
+pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
     let query = format!(
         "SELECT DISTINCT t.name FROM sqlite_schema t, pragma_foreign_key_list(t.name) f WHERE t.type = 'table' AND f.\"table\" = {0} \
          COLLATE NOCASE AND t.name <> {0} ORDER BY 1",
-        literal(table)
+        literal(&plan.name)
     );
-    let mut names = vec![table.to_owned()];
+    let mut names = vec![plan.name.clone()];
     names.extend(session.rows(&query).await?.iter().map(|row| text(row, 0)));
     catalog(session, names).await
 }

@@ -201,12 +201,17 @@ pub(crate) fn notes_of_times(column: &str, rows: i64, infinite: i64, future: i64
     notes
 }
 
-/// Returns the name of the table that keeps old and new keys, of a name that may be behind its schema.
-pub(crate) fn map_name(table: &str) -> String {
-    match table.split_once('.') {
-        Some((schema, name)) => format!("{schema}.{}", named("", name, "_ordid_map")),
-        None => named("", table, "_ordid_map"),
+/// Returns a table's name behind its schema, for people.
+pub(crate) fn title(schema: Option<&str>, name: &str) -> String {
+    match schema {
+        Some(schema) => format!("{schema}.{name}"),
+        None => name.to_owned(),
     }
+}
+
+/// Returns the name of the table that keeps the old and new keys of a table, in the same schema.
+pub(crate) fn map_name(table: &str) -> String {
+    named("", table, "_ordid_map")
 }
 
 /// Returns the steps that keep old and new keys in a table: it must not be there, and `action` creates it.

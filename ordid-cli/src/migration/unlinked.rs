@@ -11,7 +11,7 @@ use ordid_core::storage::{
 use super::{
     request::Draft,
     session::{Cells, Session},
-    subject::literal,
+    subject::{literal, title},
 };
 use crate::{database::text, engine::Engine, failure::Failure};
 
@@ -34,10 +34,7 @@ struct Candidate {
 /// Returns a note of the columns that have the name of a reference, and one of those that have only keys as values.
 pub(crate) async fn notes(session: &mut Session, draft: &Draft) -> Result<Vec<String>, Failure> {
     let (mut named, mut valued) = (Vec::new(), Vec::new());
-    let table = match draft.table.split_once('.') {
-        Some((_, name)) if session.engine() != Engine::Sqlite => name,
-        _ => &draft.table,
-    };
+    let table = &draft.name;
     let names = names(table, &draft.key);
     let mut sampled = 0;
     let mut all = candidates(session, draft, &names).await?;
@@ -74,9 +71,20 @@ pub(crate) async fn notes(session: &mut Session, draft: &Draft) -> Result<Vec<St
     Ok(notes)
 }
 
+/// Returns a name in small letters and without underscores.
+fn plain(name: &str) -> String {
+    name.replace('_', "").to_lowercase()
+}
+
+/// Whether a column may have its name from the key of a table: keys of many tables have these.
+fn is_named_after(column: &str, key: &str) -> bool {
+    const OF_MANY: [&str; 8] = ["id", "key", "pk", "uuid", "guid", "number", "code", "name"];
+    let key = plain(key);
+    !OF_MANY.contains(&&*key) && plain(column) == key
+}
+
 /// Returns the usual names of a reference, in small letters and without underscores.
 fn names(table: &str, key: &str) -> Vec<String> {
-    let plain = |name: &str| name.replace('_', "").to_lowercase();
     let (table, key) = (plain(table), plain(key));
     let mut singulars = vec![table.clone()];
     for (plural, singular) in [
@@ -110,7 +118,7 @@ async fn candidates(
     let engine = session.engine();
     let query = match engine {
         Engine::Postgres => format!(
-            "SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, NULL) = {}, EXISTS (SELECT 1 FROM pg_constraint k WHERE \
+            "SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod) = {}, EXISTS (SELECT 1 FROM pg_constraint k WHERE \
              k.conrelid = c.oid AND k.contype = 'p' AND k.conkey = ARRAY[a.attnum]) FROM pg_attribute a JOIN pg_class c ON c.oid = \
              a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND \
              a.attnum > 0 AND NOT a.attisdropped AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' AND \
@@ -127,7 +135,7 @@ async fn candidates(
         ),
         // In the table's own database: others are of other programs. Derived tables are read once.
         _ => {
-            let schema = draft.table.split('.').next().unwrap_or_default();
+            let schema = draft.schema.as_deref().unwrap_or_default();
             format!(
                 "SELECT c.table_schema, c.table_name, c.column_name, c.column_type = {}, c.column_key = 'PRI' AND p.parts = 1 FROM \
                  information_schema.columns c JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = \
@@ -145,34 +153,41 @@ async fn candidates(
     let mut candidates = Vec::new();
     for row in session.rows(&query).await? {
         let (schema, name, column) = (text(&row, 0), text(&row, 1), text(&row, 2));
-        let table = match schema.is_empty() {
-            true => name.clone(),
-            false => format!("{schema}.{name}"),
-        };
-        let has_name = names.contains(&column.replace('_', "").to_lowercase());
+        let schema = (!schema.is_empty()).then_some(schema);
         let is_key = is_true(&row, 4);
         let is_of_type = is_true(&row, 3) && !is_key;
-        let is_ours = name.starts_with("ordid_") || (table == draft.table && is_key);
+        let has_name =
+            names.contains(&plain(&column)) || (is_of_type && is_named_after(&column, &draft.key));
+        let is_ours =
+            name.starts_with("ordid_") || (schema == draft.schema && name == draft.name && is_key);
         if is_ours || !(has_name || is_of_type) {
             continue;
         }
-        let quote = match engine {
-            Engine::Postgres => Postgres::quote,
-            Engine::Sqlite => Sqlite::quote,
-            _ => MySql::quote,
-        };
         candidates.push(Candidate {
-            quoted_table: match schema.is_empty() {
-                true => quote(&name),
-                false => format!("{}.{}", quote(&schema), quote(&name)),
-            },
-            quoted_column: quote(&column),
-            table,
+            quoted_table: quote_table(engine, schema.as_deref(), &name),
+            quoted_column: quote(engine, &column),
+            table: title(schema.as_deref(), &name),
             column,
             has_name,
         });
     }
     Ok(candidates)
+}
+
+fn quote(engine: Engine, name: &str) -> String {
+    match engine {
+        Engine::Postgres => Postgres::quote(name),
+        Engine::Sqlite => Sqlite::quote(name),
+        _ => MySql::quote(name),
+    }
+}
+
+fn quote_table(engine: Engine, schema: Option<&str>, name: &str) -> String {
+    match engine {
+        Engine::Postgres => Postgres::quote_table(schema, name),
+        Engine::Sqlite => Sqlite::quote_table(schema, name),
+        _ => MySql::quote_table(schema, name),
+    }
 }
 
 /// Whether the first values of a column are all keys of the table, and enough different ones.
@@ -181,17 +196,9 @@ async fn has_keys_alone(
     draft: &Draft,
     candidate: &Candidate,
 ) -> Result<bool, Failure> {
-    let (table, key) = match session.engine() {
-        Engine::Sqlite => (Sqlite::quote(&draft.table), Sqlite::quote(&draft.key)),
-        engine => {
-            let quote = match engine {
-                Engine::Postgres => Postgres::quote,
-                _ => MySql::quote,
-            };
-            let parts: Vec<String> = draft.table.splitn(2, '.').map(quote).collect();
-            (parts.join("."), quote(&draft.key))
-        }
-    };
+    let engine = session.engine();
+    let table = quote_table(engine, draft.schema.as_deref(), &draft.name);
+    let key = quote(engine, &draft.key);
     let Candidate {
         quoted_table,
         quoted_column,
@@ -230,10 +237,14 @@ mod tests {
             ("addresses", "address_id"),
             ("purchase_orders", "purchase_order_id"),
         ] {
-            let plain = column.replace('_', "").to_lowercase();
-            assert!(names(table, "id").contains(&plain), "{table}, {column}");
+            assert!(
+                names(table, "id").contains(&plain(column)),
+                "{table}, {column}"
+            );
         }
         assert!(names("orders", "number").contains(&"ordernumber".to_owned()));
         assert!(!names("orders", "id").contains(&"id".to_owned()));
+        assert!(is_named_after("OrderNo", "order_no"));
+        assert!(!is_named_after("Id", "id"));
     }
 }

@@ -570,7 +570,12 @@ fn refusals(url: &str) -> Result {
         refused(&["apply", &path("newer.json"), url], 2)?,
         "has the version 9",
     )?;
-    write("damaged.json", "{\"ordid_plan\": 1}")?;
+    write("older.json", "{\"ordid_plan\": 1, \"table\": \"orders\"}")?;
+    expect(
+        refused(&["apply", &path("older.json"), url], 2)?,
+        "has the version 1, and this program knows 2: make it again, or go on with the `ordid` that has made it if it has begun",
+    )?;
+    write("damaged.json", "{\"ordid_plan\": 2}")?;
     expect(
         refused(&["apply", &path("damaged.json"), url], 2)?,
         "is damaged",

@@ -83,6 +83,10 @@ pub(crate) struct Dangling {
     pub(crate) reference: usize,
     /// How many rows.
     pub(crate) rows: u64,
+    /// The condition that finds them.
+    pub(crate) condition: String,
+    /// Whether the database has a table of the parent's name.
+    pub(crate) has_parent: bool,
 }
 
 /// How the rows of a table came, one after the other.

@@ -190,11 +190,23 @@ impl<'a> Context<'a> {
             findings.extend(references::findings(self, table));
             findings.extend(tables::findings(self, table));
         }
-        for finding in &mut findings {
-            tables::keep_partition_keys(self, finding);
-        }
         findings.sort_by_key(|finding| finding.severity);
         findings
+    }
+
+    /// Returns statements that change the type of a column of PostgreSQL, which refuses them for a column that chooses
+    /// partitions.
+    pub(crate) fn retype(&self, table: &Table, column: &Column, statements: String) -> String {
+        let chooses = table.partitioned_by.as_ref();
+        match chooses.is_some_and(|columns| columns.contains(&column.name)) {
+            true => format!(
+                "-- {} chooses the partition of a row, so its type cannot be changed: make a table with the right type beside {}, \
+                 copy the rows, and rename both",
+                plain(&column.name),
+                plain(&table.name.to_string())
+            ),
+            false => statements,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
         Kind, Leaves, Reference, Storage, Table, TableName, Unseen,
     },
     postgres::Server,
-    session::{Refusal, Session, number},
+    session::{Session, number},
     sql::Sql,
 };
 use crate::{database::text, engine::Engine, failure::Failure};
@@ -342,7 +342,7 @@ pub(crate) async fn leaves(session: &mut Session, table: &mut Table) -> Result<(
 }
 
 /// Counts the rows that refer to rows which are not there, within the time limit: SQLite checks foreign keys only on
-/// connections that ask for it.
+/// connections that ask for it. `PRAGMA foreign_key_check` is no help, as one wrong foreign key ends it for the whole table.
 ///
 /// # Errors
 ///
@@ -350,35 +350,76 @@ pub(crate) async fn leaves(session: &mut Session, table: &mut Table) -> Result<(
 pub(crate) async fn dangling(
     session: &mut Session,
     table: &mut Table,
-) -> Result<Option<Unseen>, Failure> {
-    if table.references.is_empty() {
-        return Ok(None);
-    }
-    let query = format!(
-        "SELECT fkid, count(*) FROM pragma_foreign_key_check({}) GROUP BY 1",
-        SQL.text(&table.name.name)
-    );
-    match session.rows(&query).await? {
-        Ok(rows) => {
-            for row in rows {
-                let name = reference_name(&text(&row, 0));
-                let mut references = table.references.iter();
-                if let Some(reference) = references.position(|reference| reference.name == name) {
-                    let rows = u64::try_from(number(&row, 1)).unwrap_or_default();
-                    table.dangling.push(Dangling { reference, rows });
+) -> Result<Vec<Unseen>, Failure> {
+    let (mut dangling, mut unseen) = (Vec::new(), Vec::new());
+    for (place, reference) in table.references.iter().enumerate() {
+        let parent = format!(
+            "SELECT 1 FROM sqlite_schema WHERE type IN ('table', 'view') AND name = {} COLLATE NOCASE",
+            SQL.text(&reference.parent.name)
+        );
+        let has_parent = !session.catalog(&parent).await?.is_empty();
+        let condition = refers_to_nothing(table, reference, has_parent);
+        let query = format!(
+            "SELECT count(*) FROM {} WHERE {condition}",
+            SQL.table(&table.name)
+        );
+        let answer = match !has_parent || reference.columns.len() == reference.parent_columns.len()
+        {
+            true => session.rows(&query).await?.map_err(|why| why.to_string()),
+            false => Err(format!(
+                "the foreign key does not name as many columns as the primary key of {} has",
+                reference.parent
+            )),
+        };
+        match answer {
+            Ok(rows) => {
+                let rows = rows.first().map_or(0, |row| number(row, 0));
+                let rows = u64::try_from(rows).unwrap_or_default();
+                if rows > 0 || !has_parent {
+                    dangling.push(Dangling {
+                        reference: place,
+                        rows,
+                        condition,
+                        has_parent,
+                    });
                 }
             }
-            Ok(None)
+            Err(why) => unseen.push(Unseen {
+                table: table.name.clone(),
+                what: "rows without the rows that they refer to",
+                why,
+                query,
+            }),
         }
-        Err(why @ Refusal::TimedOut(_)) => Ok(Some(Unseen {
-            table: table.name.clone(),
-            what: "rows without the rows that they refer to",
-            why: why.to_string(),
-            query,
-        })),
-        // The parent is not there, or has no such key.
-        Err(Refusal::Refused(_)) => Ok(None),
     }
+    table.dangling = dangling;
+    Ok(unseen)
+}
+
+/// Returns the condition of a row that refers to nothing.
+fn refers_to_nothing(table: &Table, reference: &Reference, has_parent: bool) -> String {
+    let name = SQL.table(&table.name);
+    let column = |column: &String| format!("{name}.{}", SQL.name(column));
+    let mut conditions: Vec<String> = reference
+        .columns
+        .iter()
+        .map(|it| format!("{} IS NOT NULL", column(it)))
+        .collect();
+    if has_parent {
+        // An alias that cannot be the table's own name: it would hide the table.
+        let alias = SQL.name(&format!("{}_referred", table.name.name));
+        let pairs = reference.columns.iter().zip(&reference.parent_columns);
+        // Without an affinity on the right the key's own applies, as in SQLite's check of foreign keys.
+        let equal: Vec<String> = pairs
+            .map(|(child, key)| format!("{alias}.{} = +{}", SQL.name(key), column(child)))
+            .collect();
+        conditions.push(format!(
+            "NOT EXISTS (SELECT 1 FROM {} AS {alias} WHERE {})",
+            SQL.table(&reference.parent),
+            equal.join(" AND ")
+        ));
+    }
+    conditions.join(" AND ")
 }
 
 fn reference_name(id: &str) -> String {

@@ -5,7 +5,7 @@ use super::{
         model::{Action, Check, Step},
         request::Refusals,
         sqlite_ddl::{has_word, retyped, without_rowid},
-        subject::{literal, map_steps, named},
+        subject::{literal, map_name, map_steps, named},
         target::Target,
     },
     Rebuilt, quote,
@@ -361,7 +361,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn kept_map(&self) -> Vec<Step> {
-        let name = named("", &self.tables[0].name, "_ordid_map");
+        let name = map_name(&self.tables[0].name);
         let kept = quote(&name);
         map_steps(
             format!(

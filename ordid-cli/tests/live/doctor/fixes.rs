@@ -51,6 +51,14 @@ pub(super) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         references,
     );
     add("a_rebuilt_table_keeps_what_it_declares", kept);
+    add(
+        "rows_that_refer_to_nothing_are_found_whatever_the_tables_are_named",
+        dangling_names,
+    );
+    add(
+        "one_wrong_foreign_key_does_not_hide_the_rows_of_another",
+        dangling_beside_wrong_keys,
+    );
     add("old_sqlite_can_run_a_rebuild_of_blobs", without_unhex);
     add("messages_are_sentences_and_lines_end_without_blanks", words);
     add(
@@ -517,6 +525,94 @@ fn kept(path: &str) -> Result {
     )?;
     demand(next == ["49"], || format!("{next:?}"))?;
     super::is_clean(path, 2)
+}
+
+/// Returns message and fix of the rows of a table that refer to nothing.
+fn dangling(report: &Value, table: &str) -> Vec<(String, String)> {
+    let findings = report["findings"].as_array().into_iter().flatten();
+    findings
+        .filter(|it| it["rule"] == "dangling-reference" && it["table"] == table)
+        .map(|it| {
+            let text = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
+            (text("message"), text("fix"))
+        })
+        .collect()
+}
+
+fn dangling_names(path: &str) -> Result {
+    run(
+        path,
+        "CREATE TABLE keys (keyed INTEGER PRIMARY KEY); INSERT INTO keys VALUES (1), (2);",
+    )?;
+    // Names that an alias in the remedy might have. The columns have one name, so that it could take both for its own.
+    let names = ["parent", "ordid_referred", "referred", "keys_referred"];
+    for name in names {
+        run(
+            path,
+            &format!(
+                "CREATE TABLE {name} (id INTEGER PRIMARY KEY, keyed INTEGER NOT NULL REFERENCES keys);\n\
+                 CREATE INDEX {name}_keyed ON {name} (keyed);\n\
+                 INSERT INTO {name} VALUES (1, 1), (2, 2), (3, 3), (4, 1);"
+            ),
+        )?;
+    }
+    let report = examine(path, &[], 1)?;
+    for name in names {
+        let found = dangling(&report, name);
+        demand(
+            found.len() == 1 && found[0].0 == "1 row refers to rows of keys that are not there",
+            || format!("{name}: {found:#?}"),
+        )?;
+        run(path, &found[0].1)?;
+        let left = column(
+            path,
+            &format!("SELECT CAST(id AS TEXT) FROM {name} ORDER BY 1"),
+        )?;
+        demand(left == ["1", "2", "4"], || format!("{name}: {left:?}"))?;
+    }
+    super::is_clean(path, 5)
+}
+
+fn dangling_beside_wrong_keys(path: &str) -> Result {
+    run(
+        path,
+        "CREATE TABLE keys (id INTEGER PRIMARY KEY, word TEXT UNIQUE, other INTEGER);\n\
+         INSERT INTO keys VALUES (1, '1', 5), (2, '02', 6);\n\
+         CREATE TABLE no_key (other INTEGER);\n\
+         CREATE TABLE rows_of_all (id INTEGER PRIMARY KEY, keyed INTEGER REFERENCES keys, gone INTEGER REFERENCES gone,\n\
+         unkeyed INTEGER REFERENCES no_key, unnamed INTEGER REFERENCES keys (nowhere), word INTEGER REFERENCES keys (word));\n\
+         INSERT INTO rows_of_all VALUES (1, 1, 1, 1, 1, 1), (2, 3, NULL, NULL, NULL, NULL), (3, NULL, 7, NULL, NULL, NULL),\n\
+         (4, NULL, NULL, NULL, NULL, 2);",
+    )?;
+    let report = examine(path, &[], 1)?;
+    let mut found = dangling(&report, "rows_of_all");
+    found.sort();
+    let messages: Vec<&str> = found.iter().map(|(message, _)| &**message).collect();
+    // The integer 2 is the text '2' for a foreign key to a text, which '02' is not.
+    demand(
+        messages
+            == [
+                "1 row refers to rows of keys that are not there",
+                "1 row refers to rows of keys that are not there",
+                "2 rows refer to the table gone, which is not there",
+            ],
+        || format!("{report:#}"),
+    )?;
+    let unseen = report["findings"].to_string();
+    for why in [
+        "no such column",
+        "as many columns as the primary key of no_key",
+    ] {
+        demand(unseen.contains(why), || format!("{why}: {unseen}"))?;
+    }
+    for (_, fix) in &found {
+        run(path, fix)?;
+    }
+    let left = column(
+        path,
+        "SELECT concat_ws(' ', id, keyed, gone, word) FROM rows_of_all ORDER BY id",
+    )?;
+    demand(left == ["1 1 1", "2", "3", "4"], || format!("{left:?}"))
 }
 
 fn without_unhex(path: &str) -> Result {

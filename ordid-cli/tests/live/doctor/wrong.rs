@@ -633,6 +633,18 @@ pub(super) fn cases() -> Vec<Case> {
             true,
         ),
         case(
+            "partitioned_counter",
+            &[Postgres],
+            "warning counter-moved id",
+            |_| {
+                let keys = (0..100).map(|row| snowflake(BEGIN + row * 1_000, 1, 0).to_string());
+                in_two("partitioned_counter", "(id bigserial PRIMARY KEY)")
+                    + &insert("partitioned_counter", keys)
+                    + "SELECT setval('partitioned_counter_id_seq', max(id)) FROM partitioned_counter;"
+            },
+            true,
+        ),
+        case(
             "numbered_beside",
             &[Postgres, Mariadb, Mysql],
             "error key-space-end number",
@@ -735,6 +747,18 @@ pub(super) fn cases() -> Vec<Case> {
                     + &insert("dangling_for_good", rows)
             },
             true,
+        ),
+        case(
+            "dangling_without_parent",
+            &[Sqlite],
+            "error dangling-reference parent",
+            |engine| {
+                engine.table(
+                    "dangling_without_parent",
+                    ", parent BLOB REFERENCES nowhere",
+                ) + "CREATE INDEX dangling_without_parent_parent ON dangling_without_parent (parent);"
+            },
+            false,
         ),
         case(
             "unlogged",

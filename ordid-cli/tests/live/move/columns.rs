@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 
 use super::{
-    hostile::{Move, expect_value},
+    hostile::{Move, expect, expect_value},
     is_postgres,
 };
 use crate::place::{Result, Servers, execute};
@@ -16,6 +16,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             without_columns,
         ));
     }
+    trials.push(servers.trial(
+        "mariadb",
+        "move::columns_keep_their_definitions_on_a_server_with_ansi_quotes",
+        ansi,
+    ));
     for server in ["mariadb", "mysql"] {
         trials.push(servers.trial(
             server,
@@ -23,6 +28,39 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             defaults,
         ));
     }
+}
+
+/// The same on a server that writes and reads names between double quotes.
+fn ansi(_: &str) -> Result {
+    let options = ["--sql-mode=ANSI,STRICT_TRANS_TABLES"];
+    let server = ordid_harness::mariadb_with(&options).map_err(|error| error.to_string())?;
+    execute(&server.url(), "CREATE DATABASE shop")?;
+    let shop = server.url().replace("/mysql", "/shop");
+    without_columns(&shop)?;
+    execute(
+        &shop,
+        "DROP TABLE remarks, orders;
+         CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY);
+         CREATE TABLE remarks (id bigint NOT NULL PRIMARY KEY, order_id bigint, next bigint AS (order_id + 1),
+            CONSTRAINT positive CHECK (order_id > 0), CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id))",
+    )?;
+    Move::unplanned(&shop, "remarks has generated columns (next)")?;
+    Move::unplanned(&shop, "remarks has checks (positive)")?;
+    // They come after the plan.
+    execute(
+        &shop,
+        "ALTER TABLE remarks DROP COLUMN next, DROP CONSTRAINT positive",
+    )?;
+    let this = Move::planned(&shop)?;
+    this.apply(&["--no-switch"])?;
+    execute(
+        &shop,
+        "ALTER TABLE remarks ADD CONSTRAINT positive CHECK (order_id > 0)",
+    )?;
+    expect(&this.refused(&["--resume"], 2)?, "check positive")?;
+    execute(&shop, "ALTER TABLE remarks DROP CONSTRAINT positive")?;
+    this.apply(&["--resume"])?;
+    this.apply(&["--finish"]).map(|_| ())
 }
 
 /// `SELECT *` has to have so many columns.

@@ -61,11 +61,63 @@ fn map(url: &str) -> Result {
     expect_value(url, PAIRS, "5")?;
     expect_value(url, "SELECT count(*) FROM orders_ordid_map", "5")?;
 
+    // The end is stopped after the map was made, and nothing else is changed yet.
+    let make_again = |all: &str| {
+        let cascade = if is_postgres(url) { " CASCADE" } else { "" };
+        execute(url, &format!("DROP TABLE {all}remarks, orders{cascade}"))?;
+        create(url)
+    };
+    make_again("orders_ordid_map, ")?;
+    let of_table = if is_postgres(url) { "" } else { " ON orders" };
+    let go_on = format!("DROP INDEX another{of_table}");
+    let stopped = || -> Result<Move> {
+        let this = Move::planned(url)?;
+        this.apply(&[])?;
+        execute(url, "CREATE INDEX another ON orders (ordid_old_id)")?;
+        // The map is not made a second time.
+        for _ in 0..2 {
+            let line = this.refused(&["--finish", "--keep-map"], 2)?;
+            expect(&line, "another")?;
+        }
+        execute(url, &go_on)?;
+        Ok(this)
+    };
+    let shown = stopped()?.apply(&["--rollback"])?;
+    expect(&shown, "orders_ordid_map is left, with old and new keys")?;
+    execute(url, "DROP TABLE orders_ordid_map")?;
+    let shown = stopped()?.apply(&["--finish"])?;
+    expect(&shown, "orders_ordid_map has old and new keys")?;
+    make_again("orders_ordid_map, ")?;
+    // It is stopped later, when old keys are gone.
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    // Its first step changes nothing. On MySQL and MariaDB the second one enters its place when it has its locks.
+    let place = if is_postgres(url) { 0 } else { -1 };
+    execute(
+        url,
+        &format!(
+            "CREATE TABLE orders_ordid_map AS SELECT ordid_old_id AS old_key, id AS new_key FROM orders;
+             UPDATE ordid_move_orders SET phase = 'mapped', step = 1, place = {place}"
+        ),
+    )?;
+    expect(&this.refused(&["--rollback"], 2)?, "go on with --finish")?;
+    let shown = this.apply(&["--finish", "--keep-map"])?;
+    expect(&shown, "orders_ordid_map has old and new keys")?;
+
+    // A table of somebody else has the name of the map.
+    make_again("orders_ordid_map, ")?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    execute(url, "CREATE TABLE orders_ordid_map (a int)")?;
+    let shown = this.apply(&["--finish"])?;
+    expect(&shown, "the old keys are gone")?;
+    make_again("orders_ordid_map, ")?;
+
     // Without a map.
     execute(
         url,
         &format!(
-            "DROP TABLE orders_ordid_map, remarks, orders{}",
+            "DROP TABLE remarks, orders{}",
             if is_postgres(url) { " CASCADE" } else { "" }
         ),
     )?;

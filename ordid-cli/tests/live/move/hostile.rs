@@ -20,10 +20,15 @@ const ALL: &[&str] = &["postgres", "mariadb", "mysql"];
 type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 15] = [
+    let tests: [Test; 16] = [
         (
             "move::columns_that_refer_without_a_foreign_key_are_named_by_the_plan",
             unlinked,
+            ALL,
+        ),
+        (
+            "move::a_column_that_has_the_name_or_the_values_of_a_key_of_any_type_is_named_by_the_plan",
+            unlinked_types,
             ALL,
         ),
         (
@@ -309,6 +314,41 @@ fn unlinked(url: &str) -> Result {
     }
 }
 
+fn unlinked_types(url: &str) -> Result {
+    let (key, column) = match is_postgres(url) {
+        true => ("numeric(20,0) DEFAULT nextval('numbers')", "numeric(20,0)"),
+        false => ("bigint NOT NULL AUTO_INCREMENT", "bigint"),
+    };
+    if is_postgres(url) {
+        execute(url, "CREATE SEQUENCE numbers")?;
+    }
+    execute(
+        url,
+        &format!(
+            "CREATE TABLE orders (order_no {key} PRIMARY KEY, kind int);
+             CREATE TABLE visits (id int NOT NULL PRIMARY KEY, order_no {column}, what {column});
+             CREATE TABLE words (id int NOT NULL PRIMARY KEY, order_no varchar(20));
+             INSERT INTO orders (kind) VALUES (1), (2), (3), (4), (5);
+             INSERT INTO orders (kind) SELECT a.kind FROM orders a, orders b;
+             INSERT INTO visits (id, what) SELECT order_no, order_no FROM orders"
+        ),
+    )?;
+    let shown = printed(&Move::new(url)?.plan(), 0)?;
+    let lines: Vec<&str> = shown
+        .lines()
+        .filter(|line| line.contains("no foreign key, and"))
+        .collect();
+    let [named, valued] = lines[..] else {
+        return Err(format!("{lines:?}").into());
+    };
+    expect(named, "visits.order_no;")?;
+    expect(valued, "visits.what;")?;
+    match named.contains("words") {
+        true => Err(named.into()),
+        false => Ok(()),
+    }
+}
+
 fn defaults(url: &str) -> Result {
     create(url)?;
     // A default that is NULL is none.
@@ -556,15 +596,18 @@ fn pooler() -> Result {
     execute(&good.url(), tables)?;
     let this = Move::planned(&good.url())?;
 
-    // Sessions in turn, and the one that was let go last, which a lone client always gets.
-    for (mode, turns) in [
-        ("transaction", "1"),
-        ("transaction", "0"),
-        ("statement", "0"),
+    // Sessions in turn, the one that was let go last, which a lone client always gets, and a single one.
+    for (mode, turns, size) in [
+        ("transaction", "1", "3"),
+        ("transaction", "0", "3"),
+        ("transaction", "0", "1"),
+        ("statement", "0", "3"),
+        ("statement", "0", "1"),
     ] {
         let settings = [
             format!("pool_mode = {mode}"),
             format!("server_round_robin = {turns}"),
+            format!("default_pool_size = {size}"),
         ];
         let bouncer = bouncer(&settings.each_ref().map(String::as_str))?;
         let url = bouncer.url();
@@ -581,6 +624,10 @@ fn pooler() -> Result {
             expect_value(&url, "SHOW default_transaction_read_only", "off")?;
         }
     }
+
+    let narrow = bouncer(&["pool_mode = session", "default_pool_size = 1"])?;
+    let line = refused(&["apply", &this.file, &narrow.url()], 3)?;
+    expect(&line, "two connections do not get a session each")?;
 
     this.apply(&[])?;
     this.apply(&["--finish"])?;

@@ -13,16 +13,21 @@ use super::{
     hostile::{Move, expect, expect_value},
     is_postgres,
 };
-use crate::place::{Result, Servers, execute, printed};
+use crate::place::{Result, Servers, execute, printed, refused};
 
 /// A test's name, the test, and its servers.
 type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 4] = [
+    let tests: [Test; 7] = [
         (
             "move::a_row_whose_old_key_is_updated_meanwhile_gets_its_new_key_and_keeps_its_references",
             updated_keys,
+            &["postgres", "mariadb", "mysql"],
+        ),
+        (
+            "move::a_foreign_key_that_sets_null_if_a_key_changes_is_refused_where_no_trigger_runs_for_it",
+            updates_to_null,
             &["postgres", "mariadb", "mysql"],
         ),
         (
@@ -31,8 +36,18 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             &["postgres", "mariadb", "mysql"],
         ),
         (
+            "move::rows_of_the_next_hours_are_counted_as_of_the_future",
+            near_future,
+            &["postgres", "mariadb", "mysql"],
+        ),
+        (
             "move::the_plan_says_what_becomes_of_the_sequence_of_the_old_key",
             sequences,
+            &["postgres", "mariadb", "mysql"],
+        ),
+        (
+            "move::tables_and_schemas_have_dots_in_their_names",
+            dots,
             &["postgres", "mariadb", "mysql"],
         ),
         (
@@ -123,6 +138,36 @@ fn updated_keys(url: &str) -> Result {
     )
 }
 
+fn updates_to_null(url: &str) -> Result {
+    let key = match is_postgres(url) {
+        true => "bigserial PRIMARY KEY",
+        false => "bigint NOT NULL AUTO_INCREMENT PRIMARY KEY",
+    };
+    execute(
+        url,
+        &format!(
+            "CREATE TABLE orders (id {key}, kind int NOT NULL);
+             CREATE TABLE remarks (id {key}, order_id bigint, kind int,
+                CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id) ON UPDATE SET NULL);
+             CREATE INDEX remarks_order ON remarks (order_id);
+             INSERT INTO orders (kind) VALUES (1), (2);
+             INSERT INTO remarks (order_id, kind) SELECT id, kind FROM orders"
+        ),
+    )?;
+    if !is_postgres(url) {
+        return Move::unplanned(url, "(ON UPDATE SET NULL)");
+    }
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    execute(url, "UPDATE orders SET id = 1001 WHERE kind = 1")?;
+    this.apply(&["--resume"])?;
+    let links =
+        "SELECT string_agg(r.kind::text, '') FROM remarks r JOIN orders o ON o.id = r.order_id";
+    expect_value(url, links, "2")?;
+    this.apply(&["--rollback"])?;
+    expect_value(url, links, "2")
+}
+
 fn times(url: &str) -> Result {
     let table = match is_postgres(url) {
         true => {
@@ -197,6 +242,31 @@ fn times(url: &str) -> Result {
     this.apply(&["--finish"]).map(|_| ())
 }
 
+fn near_future(url: &str) -> Result {
+    let (key, now, types): (_, _, &[&str]) = match is_postgres(url) {
+        true => ("bigserial", "now()", &["timestamptz"]),
+        false => (
+            "bigint NOT NULL AUTO_INCREMENT",
+            "UTC_TIMESTAMP(6)",
+            &["datetime(6)", "timestamp(6)"],
+        ),
+    };
+    for of_type in types {
+        execute(
+            url,
+            &format!(
+                "CREATE TABLE orders (id {key} PRIMARY KEY, created_at {of_type} NULL);
+                 INSERT INTO orders (created_at) VALUES ({now} + INTERVAL '2' HOUR), ({now} - INTERVAL '2' HOUR), ({now}),
+                    ({now} + INTERVAL '2' MINUTE)"
+            ),
+        )?;
+        let shown = printed(&Move::new(url)?.plan(), 0)?;
+        expect(&shown, "2 of 4 rows have a created_at in the future")?;
+        execute(url, "DROP TABLE orders")?;
+    }
+    Ok(())
+}
+
 fn sequences(url: &str) -> Result {
     if !is_postgres(url) {
         execute(
@@ -231,7 +301,9 @@ fn sequences(url: &str) -> Result {
     execute(
         url,
         "DROP TABLE orders CASCADE; CREATE TABLE orders (id bigserial PRIMARY KEY, kind int);
-         CREATE TABLE bills (number bigint NOT NULL DEFAULT nextval('orders_id_seq'), note text)",
+         CREATE TABLE bills (number bigint NOT NULL DEFAULT nextval('orders_id_seq'), note text,
+            again bigint NOT NULL DEFAULT nextval('orders_id_seq'));
+         CREATE TABLE accounts (number bigint NOT NULL DEFAULT nextval('orders_id_seq'))",
     )?;
     let this = Move::new(url)?;
     let shown = printed(&this.plan(), 0)?;
@@ -239,7 +311,10 @@ fn sequences(url: &str) -> Result {
         &shown,
         "the sequence public.orders_id_seq stays after --finish",
     )?;
-    expect(&shown, "defaults of public.bills.number use it, too")?;
+    expect(
+        &shown,
+        "defaults of public.accounts.number, public.bills.again, public.bills.number use it, too",
+    )?;
     this.apply(&[])?;
     this.apply(&["--finish"])?;
     execute(url, "INSERT INTO bills (note) VALUES ('a'), ('b')")?;
@@ -248,7 +323,7 @@ fn sequences(url: &str) -> Result {
     // One of an identity cannot be taken from its column.
     execute(
         url,
-        "DROP TABLE bills; DROP TABLE orders CASCADE; DROP SEQUENCE orders_id_seq;
+        "DROP TABLE bills, accounts; DROP TABLE orders CASCADE; DROP SEQUENCE orders_id_seq;
          CREATE TABLE orders (id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, kind int);
          CREATE TABLE bills (number bigint NOT NULL DEFAULT nextval('orders_id_seq'))",
     )?;
@@ -256,6 +331,89 @@ fn sequences(url: &str) -> Result {
         url,
         "defaults of public.bills.number use the sequence public.orders_id_seq of the identity public.orders.id",
     )
+}
+
+fn dots(url: &str) -> Result {
+    let (quote, key, make, drop) = match is_postgres(url) {
+        true => ('"', "bigserial PRIMARY KEY", "SCHEMA", "CASCADE"),
+        false => (
+            '`',
+            "bigint NOT NULL AUTO_INCREMENT PRIMARY KEY",
+            "DATABASE",
+            "",
+        ),
+    };
+    let own = url.rsplit('/').next().unwrap_or_default();
+    let schema = format!("{own}.old.shop");
+    let names = format!("{quote}{schema}{quote}");
+    let mark = |sql: &str| {
+        sql.replace('"', &quote.to_string())
+            .replace("names", &names)
+    };
+    execute(
+        url,
+        &mark(&format!(
+            "CREATE {make} names;
+             CREATE TABLE names.\"the.orders\" (id {key}, kind int NOT NULL);
+             CREATE TABLE names.\"re.marks\" (id {key}, \"the.order\" bigint NOT NULL, kind int,
+                CONSTRAINT marks_order FOREIGN KEY (\"the.order\") REFERENCES names.\"the.orders\" (id));
+             CREATE INDEX marks ON names.\"re.marks\" (\"the.order\");
+             CREATE TABLE names.\"a.link\" (id {key}, \"the.order_id\" bigint, other bigint);
+             INSERT INTO names.\"the.orders\" (kind) SELECT kind FROM (SELECT 1 AS kind{}) AS it;
+             INSERT INTO names.\"re.marks\" (\"the.order\", kind) SELECT id, kind FROM names.\"the.orders\";
+             INSERT INTO names.\"a.link\" (other) SELECT id FROM names.\"the.orders\"",
+            (2..=25).map(|kind| format!(" UNION ALL SELECT {kind}")).collect::<String>()
+        )),
+    )?;
+    let moved = || -> Result {
+        let this = Move::new(url)?;
+        let table = format!("{schema}.the.orders");
+        let plan = [
+            "plan", url, "--table", &table, "--to", "uuid_v7", "-o", &this.file,
+        ];
+        let shown = printed(&plan, 0)?;
+        for part in [
+            format!("a reference to the.orders: {schema}.a.link.the.order_id;"),
+            format!("keys of the.orders: {schema}.a.link.other;"),
+            format!("in the table {schema}.the.orders_ordid_map"),
+        ] {
+            expect(&shown, &part)?;
+        }
+        this.apply(&["--no-switch"])?;
+        this.apply(&["--resume"])?;
+        let shown = this.apply(&["--finish", "--keep-map"])?;
+        expect(
+            &shown,
+            &format!("{schema}.the.orders_ordid_map has old and new keys"),
+        )?;
+        let pairs = "SELECT count(*) FROM names.\"the.orders_ordid_map\" m JOIN names.\"re.marks\" r ON r.\"the.order\" = m.new_key \
+                     WHERE r.kind = m.old_key";
+        expect_value(url, &mark(pairs), "25")
+    };
+    let outcome = moved();
+    execute(url, &mark(&format!("DROP {make} names {drop}")))?;
+    outcome?;
+
+    // The schema of one table is a part of the other's name.
+    if !is_postgres(url) {
+        return Ok(());
+    }
+    execute(
+        url,
+        "CREATE SCHEMA a; CREATE TABLE a.\"b.orders\" (id bigserial PRIMARY KEY);
+         CREATE SCHEMA \"a.b\"; CREATE TABLE \"a.b\".orders (id bigserial PRIMARY KEY)",
+    )?;
+    let plan = [
+        "plan",
+        url,
+        "--table",
+        "a.b.orders",
+        "--to",
+        "uuid_v7",
+        "-o",
+        "-",
+    ];
+    expect(&refused(&plan, 2)?, "several tables are a.b.orders")
 }
 
 fn inheritance(url: &str) -> Result {

@@ -224,10 +224,11 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                             i64::MAX
                         )
                     });
-                    format!(
+                    let statements = format!(
                         "ALTER TABLE {table} ALTER COLUMN {column} TYPE bigint;{}",
                         sequence.unwrap_or_default()
-                    )
+                    );
+                    context.retype(key.table, key.column, statements)
                 }
                 (_, Kind::Integer { is_signed, .. }) => {
                     let unsigned = if is_signed { "" } else { " UNSIGNED" };

@@ -105,27 +105,13 @@ fn unindexed(context: &Context<'_>, table: &Table, reference: &Reference) -> Opt
 fn dangles(context: &Context<'_>, table: &Table, dangling: &Dangling) -> Option<Finding> {
     let reference = table.references.get(dangling.reference)?;
     let (sql, name) = (context.sql, context.sql.table(&table.name));
-    let parent = sql.table(&reference.parent);
-    let is_nullable = |column: &String| {
+    let is_nullable = |column: &&String| {
         table
             .column(column)
             .is_some_and(|column| column.is_nullable)
     };
-    let pairs = reference.columns.iter().zip(&reference.parent_columns);
-    let equal: Vec<String> = pairs
-        .map(|(column, key)| format!("parent.{} = {name}.{}", sql.name(key), sql.name(column)))
-        .collect();
-    let set: Vec<String> = reference
-        .columns
-        .iter()
-        .map(|column| format!("{name}.{} IS NOT NULL", sql.name(column)))
-        .collect();
-    let condition = format!(
-        "{} AND NOT EXISTS (SELECT 1 FROM {parent} AS parent WHERE {})",
-        set.join(" AND "),
-        equal.join(" AND ")
-    );
-    let remedy = match reference.columns.iter().find(|column| is_nullable(column)) {
+    let condition = &dangling.condition;
+    let remedy = match reference.columns.iter().find(is_nullable) {
         Some(column) => format!(
             "UPDATE {name} SET {} = NULL WHERE {condition};",
             sql.name(column)
@@ -138,15 +124,33 @@ fn dangles(context: &Context<'_>, table: &Table, dangling: &Dangling) -> Option<
     } else {
         "refer"
     };
+    let parent = plain(&reference.parent.to_string());
+    let (message, fix) = match dangling.has_parent {
+        true => (
+            format!(
+                "{count} {refer} to rows of {} that are not there",
+                reference.parent
+            ),
+            format!(
+                "-- if the rows of {parent} cannot be restored:\n{remedy}\n-- and let each connection say: PRAGMA foreign_keys = ON"
+            ),
+        ),
+        false => (
+            format!(
+                "{count} {refer} to the table {}, which is not there",
+                reference.parent
+            ),
+            format!(
+                "-- if the table {parent} cannot be restored:\n{remedy}\n-- and build the table again without this foreign key"
+            ),
+        ),
+    };
     Some(Finding {
         rule: &DANGLING_REFERENCE,
         severity: DANGLING_REFERENCE.severity,
         table: Some(table.name.clone()),
         column: Some(reference.columns.join(", ")),
-        message: format!(
-            "{count} {refer} to rows of {} that are not there",
-            reference.parent
-        ),
+        message,
         evidence: Evidence {
             query: format!("SELECT count(*) FROM {name} WHERE {condition}"),
             answer: None,
@@ -156,10 +160,7 @@ fn dangles(context: &Context<'_>, table: &Table, dangling: &Dangling) -> Option<
             grouped(dangling.rows),
             rows(count_of(table))
         ),
-        fix: format!(
-            "-- if the rows of {} cannot be restored:\n{remedy}\n-- and let each connection say: PRAGMA foreign_keys = ON",
-            plain(&reference.parent.to_string())
-        ),
+        fix,
         is_rebuild: false,
     })
 }
@@ -235,11 +236,12 @@ fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<
                     true => format!(" USING {column}::{}", key.declared),
                     false => String::new(),
                 };
-                format!(
+                let statement = format!(
                     "ALTER TABLE {name} ALTER COLUMN {column} TYPE {}{}{using};",
                     key.declared,
                     collate.unwrap_or_default()
-                )
+                );
+                context.retype(table, child, statement)
             }
             _ => {
                 let collate = key

@@ -31,9 +31,12 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
             answer: Some(unseen.why.clone()),
         },
         cost: "nothing is said about what was not seen".to_owned(),
-        fix: match unseen.why.starts_with("it took longer") {
-            true => "-- give more time (--timeout) or read fewer rows (--sample)".to_owned(),
-            false => format!(
+        fix: match context.sql.0 {
+            _ if unseen.why.starts_with("it took longer") => {
+                "-- give more time (--timeout) or read fewer rows (--sample)".to_owned()
+            }
+            Engine::Sqlite => "-- mend the table or the foreign key that SQLite refuses".to_owned(),
+            _ => format!(
                 "GRANT SELECT ON {} TO CURRENT_USER;",
                 context.sql.table(&unseen.table)
             ),
@@ -208,10 +211,16 @@ fn mysql_durability<'a>(setting: &impl Fn(&str) -> &'a str) -> Vec<Finding> {
             )
         });
     }
-    if matches!(setting("innodb_doublewrite"), "0" | "OFF") {
+    let doublewrite = match setting("innodb_doublewrite") {
+        "0" | "OFF" => Some("is off"),
+        // MySQL 8.0.30: the buffer has the pages' numbers, and not their content.
+        "DETECT_ONLY" => Some("only detects"),
+        _ => None,
+    };
+    if let Some(state) = doublewrite {
         findings.push(of_server(
             &NOT_DURABLE,
-            "innodb_doublewrite is off: a page that is half written when the machine fails is damaged for good".to_owned(),
+            format!("innodb_doublewrite {state}: a page that is half written when the machine fails is damaged for good"),
             "SELECT @@GLOBAL.innodb_doublewrite".to_owned(),
             "any table, unless the file system writes whole pages",
             "-- set innodb_doublewrite = ON in the server's file of options, and restart it".to_owned(),
@@ -383,6 +392,7 @@ mod tests {
             (Engine::Mariadb, "innodb_flush_log_at_trx_commit", "0", note),
             (Engine::Mariadb, "innodb_doublewrite", "0", warning),
             (Engine::Mysql, "innodb_doublewrite", "OFF", warning),
+            (Engine::Mysql, "innodb_doublewrite", "DETECT_ONLY", warning),
         ] {
             assert!(
                 of(engine, name, value).contains(&expected.to_owned()),
@@ -399,6 +409,17 @@ mod tests {
         };
         assert!(logs("1").contains(&note.to_owned()));
         assert!(!logs("0").contains(&note.to_owned()));
+    }
+
+    #[test]
+    fn the_doublewrite_buffer_is_on_under_all_its_names() {
+        for value in ["ON", "1", "DETECT_AND_RECOVER"] {
+            let found = found(Engine::Mysql, &[("innodb_doublewrite", value)], &[]);
+            assert!(
+                !found.contains(&"warning not-durable".to_owned()),
+                "{value}"
+            );
+        }
     }
 
     #[test]

@@ -1,24 +1,21 @@
 //! Rules about whole tables: what a crash leaves of them, marker rows that nobody removes, and the keys of partitions.
 
-use ordid_core::{clock::Timestamp, scheme::TimeOrdered as _, uuid::Uuid};
+use std::time::Duration;
+
+use ordid_core::{clock::Timestamp, uuid::Uuid};
+use ordid_sql::{MARKER_TABLE, MARKERS_KEPT, first_marker_since};
 
 use super::{
     super::{
         findings::{Evidence, Finding, NO_TRANSACTIONS, NOT_DURABLE, OLD_MARKERS, Rule},
         model::{Durability, Table, Value},
     },
-    Context, bytes_text, plain, rows, time,
+    Context, bytes_text, rows, time,
 };
 use crate::engine::Engine;
 
-/// The table of marker rows.
-const MARKERS: &str = "ordid_flushes";
-
-/// How long marker rows are kept: `remove_old_markers` of the adapters removes older ones.
-const KEPT: i64 = 86_400_000;
-
-/// How long after that they may wait for the daily run.
-const LATE: i64 = 7 * KEPT;
+/// How old marker rows may be if `remove_old_markers` of the adapters runs once a day, or at least once a week.
+const LATE: Duration = MARKERS_KEPT.saturating_mul(8);
 
 /// Returns what is to be said about a table.
 pub(super) fn findings(context: &Context<'_>, table: &Table) -> Vec<Finding> {
@@ -103,16 +100,11 @@ fn durability(context: &Context<'_>, table: &Table) -> Option<Finding> {
 
 /// Marker rows that are older than a day decide nothing any more.
 fn old_markers(context: &Context<'_>, table: &Table) -> Option<Finding> {
-    if table.name.name != MARKERS {
+    if table.name.name != MARKER_TABLE {
         return None;
     }
-    let bound = |age: i64| {
-        let millis = u64::try_from(context.now.saturating_sub(age)).ok()?;
-        let time = Timestamp::saturating_from_unix_millis(millis);
-        let (lowest, _) = ordid_core::scheme::UuidV7::bounds_at(time).ok()?;
-        Some(lowest)
-    };
-    let late = bound(KEPT + LATE)?;
+    let now = Timestamp::saturating_from_unix_millis(u64::try_from(context.now).ok()?);
+    let late = first_marker_since(LATE, now);
     let ids = table
         .sample
         .rows
@@ -127,7 +119,7 @@ fn old_markers(context: &Context<'_>, table: &Table) -> Option<Finding> {
     let (seconds, _) = oldest.get_timestamp()?.to_unix();
     let since = time(i64::try_from(seconds).ok()?.saturating_mul(1_000));
     let (sql, name) = (context.sql, context.sql.table(&table.name));
-    let kept = bound(KEPT)?;
+    let kept = first_marker_since(MARKERS_KEPT, now);
     let literal = match sql.0 {
         Engine::Postgres => sql.literal(&Value::Uuid(kept.into_bytes())),
         _ => sql.literal(&Value::Bytes(kept.as_bytes().to_vec())),
@@ -147,28 +139,4 @@ fn old_markers(context: &Context<'_>, table: &Table) -> Option<Finding> {
             format!("SELECT count(*) FROM {name} WHERE {condition}"),
         )
     })
-}
-
-/// Takes a change of type out of the fix of a column that chooses partitions: PostgreSQL refuses it.
-pub(super) fn keep_partition_keys(context: &Context<'_>, finding: &mut Finding) {
-    let table = finding.table.as_ref().and_then(|name| context.table(name));
-    let Some((table, columns)) =
-        table.and_then(|table| Some((table, table.partitioned_by.as_ref()?)))
-    else {
-        return;
-    };
-    let is_key = finding
-        .column
-        .as_ref()
-        .is_some_and(|column| columns.contains(column));
-    let changes = finding.fix.contains(" ALTER COLUMN ") || finding.fix.contains(" MODIFY ");
-    if context.sql.0 != Engine::Postgres || !is_key || !changes {
-        return;
-    }
-    finding.fix = format!(
-        "-- {} chooses the partition of a row, so its type cannot be changed: make a table with the right type beside {}, \
-         copy the rows, and rename both",
-        plain(finding.column.as_deref().unwrap_or_default()),
-        plain(&table.name.to_string())
-    );
 }

@@ -134,7 +134,7 @@ fn char_n(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         cost: format!("{}; each look-up with a text parameter reads all of it", key.size()),
         fix: match key.profile.is_uuid_text() {
             true => native(context, key),
-            false => format!("ALTER TABLE {table} ALTER COLUMN {column} TYPE text COLLATE \"C\";"),
+            false => context.retype(key.table, key.column, as_bytes(&table, &column)),
         },
         ..Found::default()
     }))
@@ -178,7 +178,7 @@ fn collation(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         ),
         cost: key.size(),
         fix: match sql.0 {
-            Engine::Postgres => format!("ALTER TABLE {table} ALTER COLUMN {column} TYPE text COLLATE \"C\";"),
+            Engine::Postgres => context.retype(key.table, key.column, as_bytes(&table, &column)),
             Engine::Sqlite => String::new(),
             _ => format!(
                 "{STRICT}ALTER TABLE {table} MODIFY {column} CHAR({length}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL;"
@@ -269,6 +269,11 @@ fn uuid_as_text(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     ))
 }
 
+/// Returns PostgreSQL's statement that makes texts compare as their bytes.
+fn as_bytes(table: &str, column: &str) -> String {
+    format!("ALTER TABLE {table} ALTER COLUMN {column} TYPE text COLLATE \"C\";")
+}
+
 /// Returns the statements that store UUIDs as the engine does best.
 fn native(context: &Context<'_>, key: &Key<'_>) -> String {
     let (sql, name) = (context.sql, &key.column.name);
@@ -276,8 +281,12 @@ fn native(context: &Context<'_>, key: &Key<'_>) -> String {
     let drop = "-- first drop the foreign keys that refer to it, and change their columns alike\n";
     let target = context.target(key.table, key.column).declared;
     match sql.0 {
-        Engine::Postgres => format!(
-            "{drop}ALTER TABLE {table} ALTER COLUMN {column} TYPE {target} USING {column}::{target};"
+        Engine::Postgres => context.retype(
+            key.table,
+            key.column,
+            format!(
+                "{drop}ALTER TABLE {table} ALTER COLUMN {column} TYPE {target} USING {column}::{target};"
+            ),
         ),
         Engine::Mariadb => {
             format!("{drop}ALTER TABLE {table} MODIFY {column} {target} NOT NULL;")

@@ -9,7 +9,7 @@ use super::{
 use crate::migration::{
     model::{Action, Statement, Step},
     mysql::{of, quote},
-    subject::{Column, Index, Moved, literal, map_steps, named},
+    subject::{Column, Index, Moved, literal, map_name, map_steps},
 };
 
 /// The names that columns and indexes have while others have theirs.
@@ -330,7 +330,7 @@ impl Writer<'_> {
     }
 
     pub(in crate::migration::mysql) fn map(&self) -> Vec<Step> {
-        let name = named("", &self.found.name, "_ordid_map");
+        let name = map_name(&self.found.name);
         let map = MySql::quote_table(Some(&self.found.schema), &name);
         // The columns are like those that they are read from: other collations would take two keys for one.
         let create = format!(

@@ -5,7 +5,7 @@ use crate::{
     engine::Engine,
     migration::{
         model::Statement,
-        mysql::quote,
+        mysql::{definition_of, quote},
         subject::{Column, Moved},
     },
 };
@@ -77,16 +77,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the definition of an old column, as the server writes it.
+    /// Returns the definition of an old column, as the server writes it. A plan without one is refused.
     fn old_definition<'c>(&'c self, table: &Moved, column: &'c Column) -> &'c str {
-        let name = format!("{} ", quote(&column.name));
-        let found = self.catalog.iter().find(|it| it.name == table.title());
-        found
-            .and_then(|it| {
-                it.definition
-                    .iter()
-                    .find_map(|line| line.strip_prefix(&name))
-            })
-            .unwrap_or(&column.sql_type)
+        definition_of(self.catalog, table, column).unwrap_or(&column.sql_type)
     }
 }

@@ -6,7 +6,7 @@ use super::{BRIEF, NONE, Writer};
 use crate::migration::{
     model::{Action, Guard, Statement, Step},
     postgres::{depends, quote},
-    subject::{Column, Moved, literal, map_steps, named},
+    subject::{Column, Moved, literal, map_name, map_steps, named},
 };
 
 impl Writer<'_> {
@@ -294,7 +294,7 @@ impl Writer<'_> {
     }
 
     pub(in crate::migration::postgres) fn map(&self) -> Vec<Step> {
-        let name = named("", &self.found.name, "_ordid_map");
+        let name = map_name(&self.found.name);
         let (map, key) = (self.name(&name), self.key());
         let old = quote(&key.old_name());
         map_steps(
