@@ -383,7 +383,7 @@ impl PoolSource {
     }
 
     /// Takes a connection from the pool. After one was lost, those that do not answer are closed, as they perhaps went
-    /// with it.
+    /// with it. Each is given back before the next one is taken, for which the pool may have no room otherwise.
     async fn connect(&self, after_loss: bool) -> Result<Conn, Error> {
         let mut conn = self.pool.get_conn().await?;
         if after_loss {
@@ -391,6 +391,7 @@ impl PoolSource {
                 if conn.ping().await.is_ok() {
                     break;
                 }
+                let _ = conn.disconnect().await;
                 conn = self.pool.get_conn().await?;
             }
         }
