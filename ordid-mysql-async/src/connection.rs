@@ -20,7 +20,7 @@ use mysql_async::{
 use ordid_sql::{
     DriverError, EngineProfile, Failure,
     spi::{
-        Begin, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction,
+        Begin, BoxFuture, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction,
         OneConnection, ReadRow, Statement, StatementFailure, StatementKind, TransactionScope,
     },
 };
@@ -173,7 +173,7 @@ impl<C: Client> MysqlConnection<C> {
     /// Returns whether a transaction is open on it, and makes sure that the answer is that to this question.
     ///
     /// It may be the answer to any statement of the user's, so it is read as a row of any shape. An error may be one, too.
-    async fn has_transaction(&mut self) -> Result<bool, FlushError> {
+    async fn has_transaction(&mut self) -> Result<bool, DriverError<Error>> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
 
         let text = format!("ordid {}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -188,9 +188,9 @@ impl<C: Client> MysqlConnection<C> {
     }
 
     /// Marks it as lost: the server and mysql_async may disagree on which answer is due.
-    fn lost(&mut self, error: impl Into<Error>) -> FlushError {
+    fn lost(&mut self, error: impl Into<Error>) -> DriverError<Error> {
         self.is_lost = true;
-        FlushError::begin(DriverError::new(error.into(), Failure::Lost))
+        DriverError::new(error.into(), Failure::Lost)
     }
 
     /// Returns whether a transaction was open behind the last statement.
@@ -201,18 +201,31 @@ impl<C: Client> MysqlConnection<C> {
     }
 
     /// Prepares what [`close`] needs, once in a process.
-    async fn prepare_to_close(&mut self) -> Result<(), FlushError> {
+    async fn prepare_to_close(&mut self) -> Result<(), DriverError<Error>> {
         if UNSENT.get().is_some() {
             return Ok(());
         }
         let queries = self.client.queries();
-        let statement = queries.prep("DO ?").await.map_err(not_begun)?;
+        let statement = queries.prep("DO ?").await.map_err(classify)?;
         // Any statement will do, so that this connection is closed, too, if the answer was to something else.
         let _ = UNSENT.set(statement.clone());
         if statement.num_params() != 1 {
             return Err(self.lost(OwnError::PacketOutOfOrder));
         }
-        queries.close(statement).await.map_err(not_begun)
+        queries.close(statement).await.map_err(classify)
+    }
+
+    /// Makes sure that the answers over it are those to its own statements, and that it can be closed. Returns whether its
+    /// user has a transaction open.
+    async fn ready(&mut self) -> Result<bool, DriverError<Error>> {
+        // What was dropped last is still to be answered, or the server is gone.
+        if self.client.conn().is_disconnected() {
+            return Err(self.lost(OwnError::ConnectionClosed));
+        }
+        let has_transaction = C::IS_USERS && self.has_transaction().await?;
+        // Behind the question: what is read for a prepared statement may promise more than ever comes.
+        self.prepare_to_close().await?;
+        Ok(has_transaction)
     }
 
     /// Rolls back what is open.
@@ -274,18 +287,10 @@ impl<C: Client> FlushConnection for MysqlConnection<C> {
     /// The server would commit a transaction that is open by the BEGIN of the flush. Inside a transaction, the answers of
     /// the flush would be those to a query that the user dropped.
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, FlushError> {
-        // What was dropped last is still to be answered, or the server is gone.
-        if self.client.conn().is_disconnected() {
-            return Err(self.lost(OwnError::ConnectionClosed));
+        let is_open = self.ready().await.map_err(FlushError::begin)?;
+        if is_open && wanted == TransactionScope::Transaction {
+            return Err(FlushError::open_transaction("connection"));
         }
-        if C::IS_USERS {
-            let is_open = self.has_transaction().await?;
-            if is_open && wanted == TransactionScope::Transaction {
-                return Err(FlushError::open_transaction("connection"));
-            }
-        }
-        // Behind the question: what is read for a prepared statement may promise more than ever comes.
-        self.prepare_to_close().await?;
         Ok(wanted)
     }
 
@@ -381,6 +386,42 @@ impl<C: Client> FlushTransaction for MysqlTransaction<'_, C> {
             false => self.connection.roll_back().await.map_err(classify),
         }
     }
+}
+
+/// The user's connection or transaction, for queries that are not those of a flush.
+pub(crate) trait Queries: Send {
+    /// Sends a query with these parameters, and returns its rows.
+    fn query(
+        &mut self,
+        sql: String,
+        values: Vec<Value>,
+    ) -> BoxFuture<'_, Result<Vec<Row>, DriverError<Error>>>;
+}
+
+impl<C: Client> Queries for MysqlConnection<C> {
+    fn query(
+        &mut self,
+        sql: String,
+        values: Vec<Value>,
+    ) -> BoxFuture<'_, Result<Vec<Row>, DriverError<Error>>> {
+        let statement = Statement {
+            kind: StatementKind::Exists,
+            sql: sql.into(),
+            columns: (0..values.len()).collect(),
+            rows: 1,
+            is_kept: false,
+        };
+        let mut values = Binder::of(values);
+        Box::pin(async move {
+            self.ready().await?;
+            self.ask(&statement, &mut values).await.map_err(classify)
+        })
+    }
+}
+
+/// Takes the user's own connection, or that of the user's transaction.
+pub(crate) fn queries_on<'c, C: Client + 'c>(client: C) -> Box<dyn Queries + 'c> {
+    Box::new(MysqlConnection::new(client))
 }
 
 /// Returns the source of the user's own connection, or of that of the user's transaction.

@@ -110,10 +110,12 @@ mod binder;
 mod classify;
 mod connection;
 mod engine_macros;
+mod follower;
 mod stored;
 mod unit_of_work;
 
 pub use binder::{Binder, Entity};
+pub use follower::{FollowError, Follower, MysqlAsync, Over};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
@@ -121,6 +123,7 @@ pub use ordid_sql::{
     Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
     OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
     Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    follower::{Batch, Position},
 };
 pub use stored::{MysqlColumn, ReadKey, Stored, StoredAs};
 #[cfg(feature = "journal")]

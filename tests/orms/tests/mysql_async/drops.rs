@@ -3,10 +3,13 @@
 
 use std::{env, future::poll_fn, pin::pin, process::Command, task::Poll, time::Duration};
 
-use ::mysql_async::{Conn, PoolConstraints, PoolOpts, Row, TxOpts, prelude::Queryable};
+use ::mysql_async::{
+    Conn, PoolConstraints, PoolOpts, Row, TxOpts,
+    prelude::{FromRow, Queryable},
+};
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
-use ordid_mysql_async::{EngineProfile, Retry, UnitOfWork};
+use ordid_mysql_async::{EngineProfile, Follower, Position, Retry, UnitOfWork};
 use ordid_tests::{servers::Servers, trials::Outcome};
 
 use sqlx::MySql;
@@ -21,6 +24,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) 
         a_dropped_flush_ends_the_transaction,
         a_dropped_query_of_the_user_ends_the_flush,
         a_dropped_query_of_the_user_ends_the_flush_in_a_transaction,
+        a_dropped_query_of_the_user_ends_the_call_of_a_follower,
+        a_dropped_call_of_a_follower_closes_its_connection,
         the_first_flush_of_a_process_notices_an_answer_to_another_question,
     );
 }
@@ -315,6 +320,45 @@ async fn a_dropped_query_of_the_user_ends_the_flush_in_a_transaction(url: String
         assert_eq!(work.flush_on(&mut looks).await?.rows(), ROWS);
         clear(&mut looks).await?;
     }
+    Ok(())
+}
+
+#[derive(OrderedKey, FromRow, Debug)]
+#[ordid(table = "marks")]
+struct Mark {
+    #[ordid(key)]
+    n: Native,
+}
+
+/// It does not take another answer for its rows.
+async fn a_dropped_query_of_the_user_ends_the_call_of_a_follower(url: String) -> Outcome {
+    let mut looks = connect(&url).await?;
+    create(&mut looks).await?;
+    unit().flush_on(&mut looks).await?;
+    let follower = Follower::<Mark>::settled_after(Duration::from_secs(1));
+    for next in NEXT {
+        let mut conn = connect(&url).await?;
+        drop_a_query(&mut conn, next).await?;
+        let delivered = follower.next(&mut conn, &Position::START, 1).await;
+        let error = delivered.expect_err("an answer is due");
+        assert!(error.is_connection_lost(), "{next:?}: {error}");
+        assert!(conn.query_drop("SELECT 7").await.is_err(), "{next:?}");
+    }
+    Ok(())
+}
+
+/// The table is locked, so that the answer does not come before the call is dropped.
+async fn a_dropped_call_of_a_follower_closes_its_connection(url: String) -> Outcome {
+    let (mut looks, mut conn) = (connect(&url).await?, connect(&url).await?);
+    create(&mut looks).await?;
+    unit().flush_on(&mut looks).await?;
+    execute(&mut looks, &["LOCK TABLES marks WRITE"]).await?;
+    let follower = Follower::<Mark>::settled_after(Duration::from_secs(1));
+    let call = follower.next(&mut conn, &Position::START, 1);
+    let cut = tokio::time::timeout(Duration::from_millis(200), call).await;
+    assert!(cut.is_err(), "it waits for the lock");
+    let next: Result<Option<i64>, _> = conn.query_first("SELECT 7").await;
+    assert!(next.is_err(), "it got {next:?}");
     Ok(())
 }
 
