@@ -265,7 +265,7 @@ const NEXT: [Option<&str>; 6] = [
 
 /// Drops a query in the middle, and sends the next one.
 async fn drop_a_query(conn: &mut impl Queryable, next: Option<&str>) -> Outcome {
-    let dropped = cut_off(conn.query_drop("DO SLEEP(0.05)"), 1).await;
+    let dropped = cut_off(conn.query_drop("DO SLEEP(0.3)"), 1).await;
     assert!(dropped.is_none(), "it is too early for an answer");
     if let Some(next) = next {
         let rows: Vec<Row> = conn.query(next).await?;
@@ -384,9 +384,9 @@ pub async fn first_flush(url: String) -> Outcome {
     let options = options.with_reset_connection(false);
     let pool = ::mysql_async::Pool::new(mysql::options(&url)?.pool_opts(options));
     let mut conn = pool.get_conn().await?;
-    let first = cut_off(conn.query_drop("DO SLEEP(0.1)"), 1).await;
+    let first = cut_off(conn.query_drop("DO SLEEP(0.3)"), 1).await;
     let second = cut_off(conn.prep("SELECT 1"), 1).await.map(drop);
-    let mut third = conn.query_drop("DO SLEEP(1)");
+    let mut third = conn.query_drop("DO SLEEP(5)");
     let begun = cut_off(&mut third, 1).await;
     assert!(first.is_none() && second.is_none() && begun.is_none());
     // The pool would close a connection that can be read. The answers to the first two are read at once.
