@@ -56,6 +56,14 @@ pub struct Binder {
 type ReadValue = fn(Value) -> Result<AnyValue, FromValueError>;
 
 impl Binder {
+    /// Takes the parameters of a statement that is not one of a flush.
+    pub(crate) fn of(values: Vec<Value>) -> Self {
+        Self {
+            values,
+            ..Self::default()
+        }
+    }
+
     fn push(&mut self, value: Value) {
         self.bytes += match &value {
             Value::Bytes(bytes) => bytes.len(),

@@ -13,14 +13,14 @@ use std::sync::{
 
 use futures_util::FutureExt as _;
 use mysql_async::{
-    Conn, Error, Params, Pool, Row, Transaction,
+    Conn, DriverError as OwnError, Error, Params, Pool, Row, Transaction, Value,
     consts::StatusFlags,
     prelude::{Protocol, Queryable},
 };
 use ordid_sql::{
-    DriverError, EngineProfile,
+    DriverError, EngineProfile, Failure,
     spi::{
-        Begin, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction,
+        Begin, BoxFuture, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction,
         OneConnection, ReadRow, Statement, StatementFailure, StatementKind, TransactionScope,
     },
 };
@@ -89,15 +89,22 @@ impl<'t> Client for &mut Transaction<'t> {
     }
 }
 
-/// A statement with a parameter, of a connection that may be gone. It is never sent: see [`close`].
+/// A statement of a connection that may be gone. It is never sent: see [`close`].
 static UNSENT: OnceLock<mysql_async::Statement> = OnceLock::new();
 
-/// Closes a connection that others may hold, at once: mysql_async has no function for that which a destructor could call.
-/// But it closes every connection over which something fails that is not the server's error, and it refuses a number of
-/// parameters that is not the statement's before it sends anything.
+/// Closes a connection that others may hold, at once.
+///
+/// `Conn::disconnect` takes the connection by value, but the user keeps a `Conn` or a `Transaction` that was borrowed, and
+/// a destructor cannot wait for it. Dropping does not help either: a pool takes the connection back. But mysql_async closes
+/// every connection over which something fails that is not the server's error, and it refuses a number of parameters that
+/// is not the statement's before it sends anything. It does not compare the statement's connection with this one, so one
+/// statement is enough for all. Only mysql_async can make a statement, from the answer of a server, and so nothing is
+/// closed before [`prepare_to_close`](MysqlConnection::prepare_to_close) has had one.
 fn close(client: &mut impl Client) {
     if let Some(statement) = UNSENT.get() {
-        let refused = client.queries().exec_drop(statement, Params::Empty);
+        let too_many = usize::from(statement.num_params()) + 1;
+        let values = vec![Value::NULL; too_many];
+        let refused = client.queries().exec_drop(statement, values);
         // What it has to wait for is what the server no longer reads.
         let _ = refused.now_or_never();
     }
@@ -164,20 +171,26 @@ impl<C: Client> MysqlConnection<C> {
     }
 
     /// Returns whether a transaction is open on it, and makes sure that the answer is that to this question.
+    ///
+    /// It may be the answer to any statement of the user's, so it is read as a row of any shape. An error may be one, too.
     async fn has_transaction(&mut self) -> Result<bool, DriverError<Error>> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
 
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let sql = format!("SELECT 'ordid {number}'");
-        let answer: Option<String> = match self.client.queries().query_first(&*sql).await {
-            Ok(answer) => answer,
-            Err(error) => return Err(classify(error)),
-        };
-        if !answer.is_some_and(|it| sql.contains(&it)) {
-            self.is_lost = true;
-            return Err(classify(mysql_async::DriverError::PacketOutOfOrder.into()));
+        let text = format!("ordid {}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let sql = format!("SELECT '{text}'");
+        let answer = async { rows(self.client.queries().query_iter(sql).await?).await }.await;
+        let expected = vec![Value::Bytes(text.into_bytes())];
+        match answer.map(|rows| rows.into_iter().map(Row::unwrap).collect::<Vec<_>>()) {
+            Ok(rows) if rows == [expected] => Ok(self.was_in_transaction()),
+            Ok(_) => Err(self.lost(OwnError::PacketOutOfOrder)),
+            Err(error) => Err(self.lost(error)),
         }
-        Ok(self.was_in_transaction())
+    }
+
+    /// Marks it as lost: the server and mysql_async may disagree on which answer is due.
+    fn lost(&mut self, error: impl Into<Error>) -> DriverError<Error> {
+        self.is_lost = true;
+        DriverError::new(error.into(), Failure::Lost)
     }
 
     /// Returns whether a transaction was open behind the last statement.
@@ -188,17 +201,31 @@ impl<C: Client> MysqlConnection<C> {
     }
 
     /// Prepares what [`close`] needs, once in a process.
-    async fn prepare_to_close(&mut self) -> Result<(), Error> {
-        if UNSENT.get().is_none() {
-            let queries = self.client.queries();
-            let statement = queries.prep("DO ?").await?;
-            queries.close(statement.clone()).await?;
-            // If it has another number, this was the answer to something else.
-            if statement.num_params() == 1 {
-                let _ = UNSENT.set(statement);
-            }
+    async fn prepare_to_close(&mut self) -> Result<(), DriverError<Error>> {
+        if UNSENT.get().is_some() {
+            return Ok(());
         }
-        Ok(())
+        let queries = self.client.queries();
+        let statement = queries.prep("DO ?").await.map_err(classify)?;
+        // Any statement will do, so that this connection is closed, too, if the answer was to something else.
+        let _ = UNSENT.set(statement.clone());
+        if statement.num_params() != 1 {
+            return Err(self.lost(OwnError::PacketOutOfOrder));
+        }
+        queries.close(statement).await.map_err(classify)
+    }
+
+    /// Makes sure that the answers over it are those to its own statements, and that it can be closed. Returns whether its
+    /// user has a transaction open.
+    async fn ready(&mut self) -> Result<bool, DriverError<Error>> {
+        // What was dropped last is still to be answered, or the server is gone.
+        if self.client.conn().is_disconnected() {
+            return Err(self.lost(OwnError::ConnectionClosed));
+        }
+        let has_transaction = C::IS_USERS && self.has_transaction().await?;
+        // Behind the question: what is read for a prepared statement may promise more than ever comes.
+        self.prepare_to_close().await?;
+        Ok(has_transaction)
     }
 
     /// Rolls back what is open.
@@ -257,13 +284,11 @@ impl<C: Client> FlushConnection for MysqlConnection<C> {
 
     const ADAPTER: &'static str = "ordid_mysql_async";
 
-    /// The server would commit a transaction that is open by the BEGIN of the flush.
+    /// The server would commit a transaction that is open by the BEGIN of the flush. Inside a transaction, the answers of
+    /// the flush would be those to a query that the user dropped.
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, FlushError> {
-        self.prepare_to_close().await.map_err(not_begun)?;
-        if wanted == TransactionScope::Transaction
-            && C::IS_USERS
-            && self.has_transaction().await.map_err(FlushError::begin)?
-        {
+        let is_open = self.ready().await.map_err(FlushError::begin)?;
+        if is_open && wanted == TransactionScope::Transaction {
             return Err(FlushError::open_transaction("connection"));
         }
         Ok(wanted)
@@ -363,6 +388,42 @@ impl<C: Client> FlushTransaction for MysqlTransaction<'_, C> {
     }
 }
 
+/// The user's connection or transaction, for queries that are not those of a flush.
+pub(crate) trait Queries: Send {
+    /// Sends a query with these parameters, and returns its rows.
+    fn query(
+        &mut self,
+        sql: String,
+        values: Vec<Value>,
+    ) -> BoxFuture<'_, Result<Vec<Row>, DriverError<Error>>>;
+}
+
+impl<C: Client> Queries for MysqlConnection<C> {
+    fn query(
+        &mut self,
+        sql: String,
+        values: Vec<Value>,
+    ) -> BoxFuture<'_, Result<Vec<Row>, DriverError<Error>>> {
+        let statement = Statement {
+            kind: StatementKind::Exists,
+            sql: sql.into(),
+            columns: (0..values.len()).collect(),
+            rows: 1,
+            is_kept: false,
+        };
+        let mut values = Binder::of(values);
+        Box::pin(async move {
+            self.ready().await?;
+            self.ask(&statement, &mut values).await.map_err(classify)
+        })
+    }
+}
+
+/// Takes the user's own connection, or that of the user's transaction.
+pub(crate) fn queries_on<'c, C: Client + 'c>(client: C) -> Box<dyn Queries + 'c> {
+    Box::new(MysqlConnection::new(client))
+}
+
 /// Returns the source of the user's own connection, or of that of the user's transaction.
 pub(crate) fn on<C: Client>(client: C) -> OneConnection<MysqlConnection<C>> {
     OneConnection::new(MysqlConnection::new(client), EngineProfile::MYSQL)
@@ -383,7 +444,7 @@ impl PoolSource {
     }
 
     /// Takes a connection from the pool. After one was lost, those that do not answer are closed, as they perhaps went
-    /// with it.
+    /// with it. Each is given back before the next one is taken, for which the pool may have no room otherwise.
     async fn connect(&self, after_loss: bool) -> Result<Conn, Error> {
         let mut conn = self.pool.get_conn().await?;
         if after_loss {
@@ -391,6 +452,7 @@ impl PoolSource {
                 if conn.ping().await.is_ok() {
                     break;
                 }
+                let _ = conn.disconnect().await;
                 conn = self.pool.get_conn().await?;
             }
         }

@@ -93,6 +93,11 @@
 //! its option `reset_connection` is off, which spares a flush one round trip to reset it, and one for each statement. A flush
 //! leaves nothing behind on a connection that would have to be reset.
 //!
+//! The first flush of a process also prepares `DO ?` on its connection and closes it again, by one round trip more. The
+//! statement is never executed: mysql_async can close a connection from a destructor only by refusing wrong parameters of a
+//! statement. If that first flush finds its connection lost before it could prepare the statement, it reports the loss but
+//! does not close the connection: drop it.
+//!
 #![doc = ordid_sql::documentation!(watching)]
 //!
 //! # Minimum supported Rust version
@@ -105,10 +110,12 @@ mod binder;
 mod classify;
 mod connection;
 mod engine_macros;
+mod follower;
 mod stored;
 mod unit_of_work;
 
 pub use binder::{Binder, Entity};
+pub use follower::{FollowError, Follower, MysqlAsync, Over};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
@@ -116,6 +123,7 @@ pub use ordid_sql::{
     Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
     OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
     Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
+    follower::{Batch, Position},
 };
 pub use stored::{MysqlColumn, ReadKey, Stored, StoredAs};
 #[cfg(feature = "journal")]

@@ -121,6 +121,12 @@ impl UnitOfWork {
     /// it, so the server is asked before, by one round trip more. To write inside a transaction, there is
     /// [`flush_in`](Self::flush_in).
     ///
+    /// # A query of yours that was dropped
+    ///
+    /// If the future of one of your queries was dropped before its end, its answer is still due on the connection. The same
+    /// question to the server shows it, before anything is written: the flush fails with
+    /// [`is_connection_lost`](crate::FlushError::is_connection_lost), and the connection is closed.
+    ///
     /// # Dropping the future
     ///
     /// It closes the connection, as mysql_async would take the answer that is under way for that to the next statement.
@@ -135,6 +141,9 @@ impl UnitOfWork {
     #[doc = ordid_sql::documentation!(flush_in)]
     /// The savepoint is called `ordid_flush`. Dropped before its end, it closes the connection, so that the server rolls all
     /// of the transaction back.
+    ///
+    /// As [`flush_on`](Self::flush_on), it first asks the server, by one round trip more, whether the answer to a query of
+    /// yours that was dropped is still due. If so, the connection is lost and closed, and the transaction with it.
     ///
     /// # Errors
     ///

@@ -93,7 +93,8 @@ pub fn on_files<F: Follows<Database = Sqlite>>(trials: &mut Vec<Trial>) {
     }));
 }
 
-fn on_server<F: Follows<Database: Scratch>>(
+/// Adds that of a server.
+pub fn on_server<F: Follows<Database: Scratch>>(
     servers: &Servers,
     trials: &mut Vec<Trial>,
     server: &'static str,

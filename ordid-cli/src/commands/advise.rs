@@ -130,6 +130,9 @@ enum Library {
     SeaOrm,
     /// tokio-postgres
     TokioPostgres,
+    /// mysql_async
+    #[value(alias = "mysql_async")]
+    MysqlAsync,
     /// rusqlite
     Rusqlite,
     /// Tiberius
@@ -155,6 +158,7 @@ impl Library {
             Self::Diesel => "diesel",
             Self::SeaOrm => "sea_orm",
             Self::TokioPostgres => "tokio_postgres",
+            Self::MysqlAsync => "mysql_async",
             Self::Rusqlite => "rusqlite",
             Self::Tiberius => "tiberius",
             Self::Oracle => "oracle",
@@ -168,6 +172,7 @@ impl Library {
                 !matches!(engine, Engine::SqlServer | Engine::Oracle)
             }
             Self::TokioPostgres => matches!(engine, Engine::Postgres),
+            Self::MysqlAsync => matches!(engine, Engine::Mysql | Engine::Mariadb),
             Self::Rusqlite => matches!(engine, Engine::Sqlite),
             Self::Tiberius => matches!(engine, Engine::SqlServer),
             Self::Oracle => matches!(engine, Engine::Oracle),

@@ -107,7 +107,26 @@ fn a_library_that_does_not_speak_to_the_engine_is_refused() {
         (Library::Rusqlite, Engine::Postgres),
         (Library::Tiberius, Engine::Mysql),
         (Library::TokioPostgres, Engine::Sqlite),
+        (Library::MysqlAsync, Engine::Postgres),
     ] {
         assert!(!library.speaks_to(engine));
+    }
+}
+
+#[test]
+fn mysql_async_is_advised_for_mysql_and_mariadb() {
+    for server in [Target::Mysql, Target::Mariadb, Target::Tidb] {
+        assert!(Library::MysqlAsync.speaks_to(server.engine()));
+        let question = Question {
+            server,
+            machines: Machines::Many,
+            is_public: false,
+            is_64: true,
+        };
+        let derive = advise(question, Library::MysqlAsync).unwrap().derive;
+        assert!(
+            derive.ends_with(", mysql_async(mysql = bigint))]"),
+            "{derive}"
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ::mysql_async::{Conn, TxOpts, prelude::FromRow};
 use ::sqlx::{MySql, Pool, Postgres, Sqlite};
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_tests::{
@@ -13,11 +14,11 @@ use ordid_tests::{
 use crate::{
     connect::Connect,
     establish::{self, Known},
-    lite, tokio,
+    lite, mysql, tokio,
 };
 
 #[derive(KeyType)]
-#[ordid(diesel, rusqlite, sea_orm, tokio_postgres)]
+#[ordid(diesel, mysql_async, rusqlite, sea_orm, tokio_postgres)]
 pub struct EventId(Uuid);
 
 /// Makes of a batch of any library what was delivered.
@@ -283,7 +284,7 @@ diesel_follows_postgres!(
 );
 
 /// The entity of the libraries that have none of their own.
-#[derive(OrderedKey)]
+#[derive(OrderedKey, FromRow)]
 #[ordid(table = "events")]
 struct PlainEvent {
     number: i64,
@@ -331,6 +332,29 @@ impl Follows for Rusqlite {
         let transaction = connection.transaction()?;
         let follower = ordid_rusqlite::Follower::<PlainEvent>::settled_after(longest);
         delivered!(follower.next(&transaction, &position.parse()?, most)?)
+    }
+}
+
+/// mysql_async.
+pub struct MysqlAsync;
+
+impl Follows for MysqlAsync {
+    type Database = MySql;
+
+    const PREFIX: &'static str = mysql::PREFIX;
+
+    async fn settled(
+        pool: &Pool<MySql>,
+        longest: Duration,
+        position: &str,
+        most: u32,
+    ) -> Outcome<Delivered> {
+        let url = MySql::client_url(&pool.connect_options());
+        let mut conn = Conn::new(mysql::options(&url)?).await?;
+        let mut transaction = conn.start_transaction(TxOpts::default()).await?;
+        let follower = ordid_mysql_async::Follower::<PlainEvent>::settled_after(longest);
+        let position = position.parse()?;
+        delivered!(follower.next(&mut transaction, &position, most).await?)
     }
 }
 

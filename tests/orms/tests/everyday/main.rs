@@ -96,6 +96,7 @@ fn main() {
         );
         use followed::{AsyncSqlite, Diesel, DieselAsync, SeaOrm};
         ordid_tests::followed::on_files::<followed::Rusqlite>(trials);
+        ordid_tests::followed::on_server::<followed::MysqlAsync>(servers, trials, "mariadb");
         ordid_tests::followed::on_postgres::<followed::TokioPostgres>(servers, trials);
         ordid_tests::followed::on_postgres::<followed::PostgresCrate>(servers, trials);
         ordid_tests::followed::trials::<SeaOrm<Sqlite>, SeaOrm<Postgres>, SeaOrm<MySql>>(

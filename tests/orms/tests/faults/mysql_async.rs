@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mysql_async::{Conn, Opts, TxOpts, prelude::Queryable as _};
+use mysql_async::{Conn, TxOpts, prelude::Queryable as _};
 use ordid_mysql_async::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
     faults::{Failed, Flusher, Graph, HowChanged, Library, ended::FlushesWithin},
@@ -13,7 +13,7 @@ use sqlx::{MySql, Postgres, Sqlite};
 
 use crate::{
     keys::key,
-    mysql::{PREFIX, flush, pool},
+    mysql::{self, PREFIX, flush, pool},
     plain::{Customer, Order, customer, item, with_rows},
 };
 
@@ -62,7 +62,7 @@ impl FlushesWithin for Work {
         options: &Options<MySql>,
         before: &'static [&'static str],
     ) -> Result<Flushed, Failed> {
-        let address = Opts::from_url(&MySql::client_url(options)).expect("an address");
+        let address = mysql::options(&MySql::client_url(options)).expect("an address");
         let connection = Conn::new(address).await;
         let mut connection = connection.expect("the server is there");
         let begun = connection.start_transaction(TxOpts::new()).await;

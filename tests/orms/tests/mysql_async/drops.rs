@@ -1,17 +1,20 @@
 //! Flushes that are dropped before their end, as by a timeout: what is left in the database, and what the next user of the
 //! connection finds.
 
-use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
+use std::{env, future::poll_fn, pin::pin, process::Command, task::Poll, time::Duration};
 
-use ::mysql_async::{Conn, PoolConstraints, PoolOpts, TxOpts, prelude::Queryable as _};
+use ::mysql_async::{
+    Conn, PoolConstraints, PoolOpts, Row, TxOpts,
+    prelude::{FromRow, Queryable},
+};
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
-use ordid_mysql_async::{EngineProfile, Error, Flushed, UnitOfWork};
+use ordid_mysql_async::{EngineProfile, Follower, Position, Retry, UnitOfWork};
 use ordid_tests::{servers::Servers, trials::Outcome};
 
 use sqlx::MySql;
 
-use crate::{SESSIONS, connect, execute, keys::Native, mysql, number};
+use crate::{FIRST_FLUSH, SESSIONS, connect, execute, keys::Native, mysql, number};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) {
     ordid_tests::address_tests!(
@@ -19,6 +22,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) 
         a_dropped_flush_leaves_nothing_open_in_a_pool,
         a_dropped_flush_closes_its_connection,
         a_dropped_flush_ends_the_transaction,
+        a_dropped_query_of_the_user_ends_the_flush,
+        a_dropped_query_of_the_user_ends_the_flush_in_a_transaction,
+        a_dropped_query_of_the_user_ends_the_call_of_a_follower,
+        a_dropped_call_of_a_follower_closes_its_connection,
+        the_first_flush_of_a_process_notices_an_answer_to_another_question,
     );
 }
 
@@ -87,13 +95,10 @@ async fn clear(conn: &mut Conn) -> Outcome {
     execute(conn, &deletes).await
 }
 
-/// Polls a flush so many times and drops it. Returns what it came to if it was over.
-async fn cut_off<F: Future<Output = Result<Flushed, Error>>>(
-    flush: F,
-    mut polls: usize,
-) -> Option<Result<Flushed, Error>> {
-    let mut flush = pin!(flush);
-    poll_fn(|context| match flush.as_mut().poll(context) {
+/// Polls a future so many times and drops it. Returns what it came to if it was over.
+async fn cut_off<F: Future>(future: F, mut polls: usize) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
         Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
         Poll::Pending if polls > 1 => {
             polls -= 1;
@@ -245,4 +250,155 @@ async fn a_dropped_flush_ends_the_transaction(url: String) -> Outcome {
         assert_eq!(number(&mut looks, "COUNT(*) FROM marks").await?, 0);
         nothing += 1;
     }
+}
+
+/// What a user sends after a query that was dropped. It gets the answer to that query, and the next statement gets its own:
+/// rows of another shape, a text that is part of the flush's question, an error.
+const NEXT: [Option<&str>; 6] = [
+    None,
+    Some("SELECT 1, 2"),
+    Some("SELECT NULL"),
+    Some("SELECT ''"),
+    Some("SELECT 'ordid'"),
+    Some("SELECT nothing"),
+];
+
+/// Drops a query in the middle, and sends the next one.
+async fn drop_a_query(conn: &mut impl Queryable, next: Option<&str>) -> Outcome {
+    let dropped = cut_off(conn.query_drop("DO SLEEP(0.3)"), 1).await;
+    assert!(dropped.is_none(), "it is too early for an answer");
+    if let Some(next) = next {
+        let rows: Vec<Row> = conn.query(next).await?;
+        assert!(rows.is_empty(), "this is the answer to the first query");
+    }
+    Ok(())
+}
+
+/// The connection is closed, and nothing is written.
+async fn a_dropped_query_of_the_user_ends_the_flush(url: String) -> Outcome {
+    let mut looks = connect(&url).await?;
+    create(&mut looks).await?;
+    // What a connection is closed by is prepared once in a process.
+    unit().flush_on(&mut looks).await?;
+    clear(&mut looks).await?;
+    for next in NEXT {
+        let mut conn = connect(&url).await?;
+        drop_a_query(&mut conn, next).await?;
+        let mut work = unit();
+        let error = work.flush_on(&mut conn).await.unwrap_err();
+        assert!(error.is_connection_lost(), "{next:?}: {error}");
+        assert!(!error.is_commit_unknown(), "{next:?}: {error}");
+        assert!(conn.query_drop("SELECT 7").await.is_err(), "{next:?}");
+        drop(conn);
+        assert_eq!(settled(&mut looks, &work, 0).await?, 0, "{next:?}");
+        assert_eq!(work.flush_on(&mut looks).await?.rows(), ROWS);
+        clear(&mut looks).await?;
+    }
+    Ok(())
+}
+
+/// The transaction ends with its connection.
+async fn a_dropped_query_of_the_user_ends_the_flush_in_a_transaction(url: String) -> Outcome {
+    let mut looks = connect(&url).await?;
+    create(&mut looks).await?;
+    unit().flush_on(&mut looks).await?;
+    clear(&mut looks).await?;
+    for next in NEXT {
+        let mut conn = connect(&url).await?;
+        let mut transaction = conn.start_transaction(TxOpts::default()).await?;
+        transaction
+            .query_drop("INSERT INTO marks VALUES (1)")
+            .await?;
+        drop_a_query(&mut transaction, next).await?;
+        let mut work = unit();
+        let error = work.flush_in(&mut transaction).await.unwrap_err();
+        assert!(error.is_connection_lost(), "{next:?}: {error}");
+        assert!(transaction.commit().await.is_err(), "{next:?}");
+        drop(conn);
+        assert_eq!(settled(&mut looks, &work, 0).await?, 0, "{next:?}");
+        assert_eq!(number(&mut looks, "COUNT(*) FROM marks").await?, 0);
+        assert_eq!(work.flush_on(&mut looks).await?.rows(), ROWS);
+        clear(&mut looks).await?;
+    }
+    Ok(())
+}
+
+#[derive(OrderedKey, FromRow, Debug)]
+#[ordid(table = "marks")]
+struct Mark {
+    #[ordid(key)]
+    n: Native,
+}
+
+/// It does not take another answer for its rows.
+async fn a_dropped_query_of_the_user_ends_the_call_of_a_follower(url: String) -> Outcome {
+    let mut looks = connect(&url).await?;
+    create(&mut looks).await?;
+    unit().flush_on(&mut looks).await?;
+    let follower = Follower::<Mark>::settled_after(Duration::from_secs(1));
+    for next in NEXT {
+        let mut conn = connect(&url).await?;
+        drop_a_query(&mut conn, next).await?;
+        let delivered = follower.next(&mut conn, &Position::START, 1).await;
+        let error = delivered.expect_err("an answer is due");
+        assert!(error.is_connection_lost(), "{next:?}: {error}");
+        assert!(conn.query_drop("SELECT 7").await.is_err(), "{next:?}");
+    }
+    Ok(())
+}
+
+/// The table is locked, so that the answer does not come before the call is dropped.
+async fn a_dropped_call_of_a_follower_closes_its_connection(url: String) -> Outcome {
+    let (mut looks, mut conn) = (connect(&url).await?, connect(&url).await?);
+    create(&mut looks).await?;
+    unit().flush_on(&mut looks).await?;
+    execute(&mut looks, &["LOCK TABLES marks WRITE"]).await?;
+    let follower = Follower::<Mark>::settled_after(Duration::from_secs(1));
+    let call = follower.next(&mut conn, &Position::START, 1);
+    let cut = tokio::time::timeout(Duration::from_millis(200), call).await;
+    assert!(cut.is_err(), "it waits for the lock");
+    let next: Result<Option<i64>, _> = conn.query_first("SELECT 7").await;
+    assert!(next.is_err(), "it got {next:?}");
+    Ok(())
+}
+
+/// Only the first flush of a process prepares what connections are closed by, so it runs in a process of its own.
+async fn the_first_flush_of_a_process_notices_an_answer_to_another_question(
+    url: String,
+) -> Outcome {
+    let mut looks = connect(&url).await?;
+    create(&mut looks).await?;
+    let mut command = Command::new(env::current_exe()?);
+    command.env(FIRST_FLUSH, &url);
+    let output = tokio::task::spawn_blocking(move || command.output()).await??;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert_eq!(count(&mut looks).await?, ROWS);
+    Ok(())
+}
+
+/// What the process does: its pool lends a connection on which an answer is due that nobody waits for.
+pub async fn first_flush(url: String) -> Outcome {
+    let one = PoolConstraints::new(1, 1).ok_or("one is not too many")?;
+    let options = PoolOpts::default().with_constraints(one);
+    let options = options.with_reset_connection(false);
+    let pool = ::mysql_async::Pool::new(mysql::options(&url)?.pool_opts(options));
+    let mut conn = pool.get_conn().await?;
+    let first = cut_off(conn.query_drop("DO SLEEP(0.3)"), 1).await;
+    let second = cut_off(conn.prep("SELECT 1"), 1).await.map(drop);
+    let mut third = conn.query_drop("DO SLEEP(5)");
+    let begun = cut_off(&mut third, 1).await;
+    assert!(first.is_none() && second.is_none() && begun.is_none());
+    // The pool would close a connection that can be read. The answers to the first two are read at once.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    third.await?;
+    drop(conn);
+    let mut work = unit().with_retry(Retry::NONE);
+    let flushed = work.flush(&pool).await;
+    let error = flushed.expect_err("it gets the answer to the second query");
+    assert!(error.is_connection_lost(), "{error}");
+    assert!(error.to_string().contains("out of order"), "{error}");
+    // The connection is closed, and the pool makes another one.
+    assert_eq!(work.flush(&pool).await?.rows(), ROWS);
+    Ok(pool.disconnect().await?)
 }

@@ -12,9 +12,16 @@ mod shards;
 use ::mysql_async::{Conn, prelude::Queryable as _};
 use ordid::{OrderedKey, entity::EnsuredKey};
 use ordid_mysql_async::{Entity, UnitOfWork};
-use ordid_tests::trials::{Outcome, run_all};
+use ordid_tests::trials::{self, Outcome, run_all};
+
+/// Says that this process is one for the first flush of a process, and into which database.
+const FIRST_FLUSH: &str = "ORDID_TEST_FIRST_FLUSH";
 
 fn main() {
+    if let Ok(url) = std::env::var(FIRST_FLUSH) {
+        let outcome = trials::run(|| drops::first_flush(url));
+        return outcome.expect("the process that began this one reads why");
+    }
     run_all(&["mariadb", "mysql"], |servers, trials| {
         keys::trials(servers, trials);
         for server in ["mariadb", "mysql"] {

@@ -6,7 +6,12 @@ use ::mysql_async::{Pool, PoolConstraints, PoolOpts, prelude::Queryable as _};
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
 use ordid_mysql_async::{Retry, UnitOfWork};
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::{
+    faults::Remote as _,
+    proxy::{At, Fault, Proxy},
+    servers::{Client as _, Options, Servers},
+    trials::Outcome,
+};
 
 use sqlx::MySql;
 
@@ -16,6 +21,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) 
     ordid_tests::address_tests!(
         trials, servers, MySql: server, "pools::";
         connections_that_are_lost_are_made_again,
+        a_pool_of_one_connection_goes_past_one_that_does_not_answer,
         a_pool_without_a_server_ends_the_flush,
         a_pool_that_is_closed_ends_the_flush,
         a_pool_without_a_free_connection_is_waited_for_until_the_deadline,
@@ -64,6 +70,40 @@ async fn connections_that_are_lost_are_made_again(url: String) -> Outcome {
         let expected = 20 * (round + 1);
         assert_eq!(number(&mut looks, "COUNT(*) FROM cities").await?, expected);
     }
+    Ok(pool.disconnect().await?)
+}
+
+/// The first connection is cut at the INSERT, and the second one at the first byte behind those with which it is made.
+async fn a_pool_of_one_connection_goes_past_one_that_does_not_answer(url: String) -> Outcome {
+    let mut looks = connect(&url).await?;
+    execute(&mut looks, &[CREATE]).await?;
+    let address: Options<MySql> = url.parse()?;
+    let proxy = Proxy::start(MySql::address(&address)?).await?;
+    proxy.look_for("INSERT");
+    let url = MySql::client_url(&address.host("127.0.0.1").port(proxy.port()));
+    // The server may ask the first one for more, before it knows the password.
+    for _ in 0..2 {
+        let pool = pool(&url, 1)?;
+        drop(pool.get_conn().await?);
+        pool.disconnect().await?;
+    }
+    let made = pool(&url, 1)?;
+    let conn = made.get_conn().await?;
+    let up = proxy.last_traffic().up;
+    drop(conn);
+    made.disconnect().await?;
+    proxy.plan([Fault::Cut(At::Commit(0)), Fault::Cut(At::Up(up + 1))]);
+    let pool = pool(&url, 1)?;
+    let before = proxy.traffic().len();
+    let mut work = cities(3)
+        .with_retry(Retry::DEFAULT)
+        .with_deadline(Duration::from_secs(20));
+    let flushed = work.flush(&pool).await?;
+    assert_eq!((flushed.rows(), flushed.retries), (3, 1));
+    let traffic = proxy.traffic();
+    assert_eq!(traffic.len() - before, 3, "the third one answers");
+    assert_eq!(traffic[before + 1].up, up + 1, "a ping was cut");
+    assert_eq!(number(&mut looks, "COUNT(*) FROM cities").await?, 3);
     Ok(pool.disconnect().await?)
 }
 
