@@ -188,7 +188,10 @@ mod tests {
             let emulator = std::env::var_os("ORDID_TEST_EMULATOR").map(std::path::PathBuf::from);
             let words: Vec<_> = emulator.into_iter().chain([program]).collect();
             let mut child = std::process::Command::new(&words[0]);
-            child.args(&words[1..]).args(["--exact", NAME]).env(IN_CHILD, "1");
+            child
+                .args(&words[1..])
+                .args(["--exact", NAME])
+                .env(IN_CHILD, "1");
             let output = child.output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success(), "{text}");
