@@ -145,7 +145,8 @@ pub trait OrderedKey {
     note = "make one, `let generator = OrderedGenerator::with_node(...)`, and give it: \
             `work.add_with(&generator, order)?` to a unit of work, or \
             `order.ensure_key_with(&generator)?`",
-    note = "if the key is always assigned before, its field is no `Option`"
+    note = "if the key is always assigned before, its field is no `Option`",
+    note = "where nodes come from: https://github.com/ordid/ordid/blob/main/docs/src/coordinated-ids.md"
 )]
 pub trait EnsuredKey: KeyField {
     /// Returns the entity's key, after assigning a new one where there was none.

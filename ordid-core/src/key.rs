@@ -360,7 +360,8 @@ pub trait RisesAsUuidToBin: Scheme {}
             OrderedGenerator::with_node(...)`, and ask it: `generator.try_generate_key::<OrderId>()?` \
             for a key, `order.ensure_key_with(&generator)?` for an entity's",
     note = "keys of `uuid_v5` and `uuid_v8_sha256` are made of names: `OrderId::named(namespace, [name])`, with \
-            the feature `named` of `ordid`"
+            the feature `named` of `ordid`",
+    note = "where nodes come from: https://github.com/ordid/ordid/blob/main/docs/src/coordinated-ids.md"
 )]
 pub trait StaticScheme: Scheme {
     /// What [`reserve`](Self::reserve) returns.

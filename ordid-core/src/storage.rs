@@ -93,7 +93,8 @@ pub trait Column: Sized + 'static {
     note = "128 bits fit uuid, binary16, blob, raw16, unique_identifier and texts; `i64` bigint, \
             integer (SQLite) and number19 (Oracle); `u64` only bigint_unsigned (MySQL, MariaDB) and \
             number20 (Oracle), since a signed column would sort its upper half below the lower; \
-            others bytea, blob, text, and the binary, raw or char column of their length"
+            others bytea, blob, text, and the binary, raw or char column of their length",
+    note = "which column to take on each engine: https://github.com/ordid/ordid/blob/main/docs/src/engines.md"
 )]
 pub trait Stores<R: RawKey>: Column {
     /// The stored form: bytes of binary and text columns, the integer of others.
@@ -141,7 +142,8 @@ pub trait Stores<R: RawKey>: Column {
             char26, char22, char20, integer; SQL Server unique_identifier, \
             unique_identifier_permuted, binary16, binary12, binary24, bigint; Babelfish \
             babelfish_unique_identifier, binary16, bigint; Oracle raw16, raw16_dotnet, raw12, raw24, \
-            number19, number20"
+            number19, number20",
+    note = "which of them to take: https://github.com/ordid/ordid/blob/main/docs/src/engines.md"
 )]
 pub trait ColumnOn<D: Dialect>: Column {
     /// The column's type in a `CREATE TABLE`, with its collation: `CHAR(36) CHARACTER SET ascii

@@ -9,7 +9,7 @@ use crate::{packages, run};
 
 /// What is tested there: keys, and what the derives make.
 const TESTED: [&[&str]; 2] = [
-    &["-p", "ordid-core"],
+    &["-p", "ordid-core", "--tests"],
     &["-p", "ordid-tests", "--test", "derive"],
 ];
 
@@ -78,7 +78,7 @@ impl Machine {
         let mut command = toolchain.cargo();
         command
             .current_dir(run::root())
-            .args(["test", "--locked", "--no-fail-fast", "--tests"])
+            .args(["test", "--locked", "--no-fail-fast"])
             .args(tested)
             .args(["--target", self.name(), "--target-dir", "target/machines"]);
         let variable = self.name().to_uppercase().replace('-', "_");

@@ -37,6 +37,9 @@ pub const fn assert_named_keeps_order<S: Scheme, C: Column, D: Dialect>() {
     }
 }
 
+/// What engines compare, and where each scheme keeps its order.
+const ENGINES: &str = "https://github.com/ordid/ordid/blob/main/docs/src/engines.md";
+
 struct Message<S, C, D>(PhantomData<(S, C, D)>);
 
 impl<S: Scheme, C: Column, D: Dialect> Message<S, C, D> {
@@ -54,7 +57,8 @@ impl<S: Scheme, C: Column, D: Dialect> Message<S, C, D> {
         .push_scheme(Self::other_scheme())
         .push("`unordered(")
         .push(C::NAME)
-        .push(")`, if order does not matter");
+        .push(")`, if order does not matter; see ")
+        .push(ENGINES);
 
     /// Returns a column of the database in which the scheme's keys rise.
     const fn other_column() -> Option<&'static str> {
@@ -140,7 +144,8 @@ impl Text {
     message = "`{Self}` keys do not keep their order in a `{C}` column",
     label = "order is lost here",
     note = "choose a column that compares bytes, or a key type whose scheme rises there: \
-            `#[derive(ordid::KeyType)]`; or give the order up: `Unordered<{C}>`"
+            `#[derive(ordid::KeyType)]`; or give the order up: `Unordered<{C}>`",
+    note = "how each engine compares keys: https://github.com/ordid/ordid/blob/main/docs/src/engines.md"
 )]
 pub trait KeepsOrder<C: Column>: KeyType {}
 
@@ -236,14 +241,14 @@ mod tests {
             "`uuid_v7` keys lose their order in the column `unique_identifier` of SQL Server: it \
              compares bytes 10 to 15 first; ways out: the column `unique_identifier_permuted`, which \
              keeps it; a scheme that rises there, such as `uuid_v8_sql_server`; or \
-             `unordered(unique_identifier)`, if order does not matter"
+             `unordered(unique_identifier)`, if order does not matter; see https://github.com/ordid/ordid/blob/main/docs/src/engines.md"
         );
         // No column of PostgreSQL has SQL Server's order.
         assert_eq!(
             message::<CombNHibernate, column::Uuid, Postgres>(),
             "`comb_nhibernate` keys lose their order in the column `uuid` of PostgreSQL: it compares \
              byte by byte from the first; ways out: a scheme that rises there, such as `uuid_v7`; or \
-             `unordered(uuid)`, if order does not matter"
+             `unordered(uuid)`, if order does not matter; see https://github.com/ordid/ordid/blob/main/docs/src/engines.md"
         );
         let text = message::<CombNHibernate, column::Binary16, MariaDb>();
         assert!(text.contains("the column `mariadb_uuid`"), "{text}");
