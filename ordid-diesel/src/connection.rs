@@ -14,7 +14,9 @@ use std::{
 };
 
 use diesel::{
-    connection::{LoadConnection, TransactionManager as _, TransactionManagerStatus},
+    connection::{
+        LoadConnection, TransactionDepthChange, TransactionManager as _, TransactionManagerStatus,
+    },
     deserialize::QueryableByName,
     query_builder::{AstPass, Query as DieselQuery, QueryFragment, QueryId},
     result::{Error as DieselError, QueryResult},
@@ -138,11 +140,11 @@ pub(crate) trait Calls<C>: 'static {
         query: Query<'_, Self::DB>,
     ) -> impl Future<Output = QueryResult<bool>> + Send;
 
-    /// Returns the rows of a query.
+    /// Returns the rows of a query: with readers, the text and then the other columns; without, the last column.
     fn read(
         connection: &mut C,
         query: Query<'_, Self::DB>,
-        readers: &'static [ReadValue<Self::DB>],
+        readers: Option<&'static [ReadValue<Self::DB>]>,
     ) -> impl Future<Output = QueryResult<Vec<ReadRow>>> + Send;
 
     /// Returns the rows of a query, whose columns have names.
@@ -233,7 +235,7 @@ calls! {
     async fn read(
         connection: &mut C,
         query: Query<'_, C::Backend>,
-        readers: &'static [ReadValue<C::Backend>],
+        readers: Option<&'static [ReadValue<C::Backend>]>,
     ) -> QueryResult<Vec<ReadRow>> {
         let rows = connection.load(query)?;
         rows.map(|row| read_row(&row?, readers)).collect()
@@ -267,7 +269,7 @@ calls! {
     async fn read(
         connection: &mut C,
         query: Query<'_, C::Backend>,
-        readers: &'static [ReadValue<C::Backend>],
+        readers: Option<&'static [ReadValue<C::Backend>]>,
     ) -> QueryResult<Vec<ReadRow>> {
         let rows = connection.load(query).await?;
         let rows = rows.map(|row| read_row(&row?, readers));
@@ -345,16 +347,25 @@ impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
         CopyCommand::prepare(connection, rows.entity(table))
     }
 
-    /// Diesel's transaction manager counts the transactions that it has begun, so it begins this one, too.
+    /// Diesel's transaction manager counts the transactions that it has begun, so it begins this one, too, unless it is
+    /// to begin by `XA START`.
     ///
     /// SQLite's is not `BEGIN IMMEDIATE`: what is sent first writes, which takes the same lock and waits as
     /// long for it.
     async fn begin(&mut self, begin: Begin<'_>) -> Result<Transaction<'_, K, C>, Error> {
         let connection = self.get();
         let failed = |error| Error::begin(classify::<K::DB>(error, false));
-        let begun = K::control(connection, Control::Begin).await;
-        begun.map_err(failed)?;
-        let mut transaction = Transaction::keep(connection, begin.scope);
+        let own = engine::<K::DB>().begin;
+        let mut transaction = match begin.statement.filter(|_| begin.statement != own) {
+            None => {
+                let begun = K::control(connection, Control::Begin).await;
+                begun.map_err(failed)?;
+                Transaction::keep(connection, begin.scope)
+            }
+            Some(statement) => Transaction::begin_by(connection, begin.scope, statement)
+                .await
+                .map_err(failed)?,
+        };
         if let Some(defer) = begin.defer {
             let deferred = K::control(transaction.connection, Control::Script(defer)).await;
             if let Err(error) = deferred {
@@ -390,6 +401,39 @@ impl<'t, K: Calls<C>, C> Transaction<'t, K, C> {
         }
     }
 
+    /// Begins a transaction by a statement of which the transaction manager knows nothing, and lets it count this one. Then
+    /// it ends it, or is in error if the server does not end it: `ROLLBACK` does not end a transaction of XA.
+    async fn begin_by(
+        connection: &'t mut C,
+        scope: TransactionScope,
+        statement: &str,
+    ) -> QueryResult<Self> {
+        let mut transaction = Self::keep(connection, scope);
+        transaction.is_open = false;
+        let begun = K::control(transaction.connection, Control::Script(statement)).await;
+        let status = match &mut transaction.status {
+            Some(status) => status,
+            None => K::status(transaction.connection),
+        };
+        let counted = begun.and_then(|()| match status {
+            TransactionManagerStatus::Valid(valid) => {
+                valid.change_transaction_depth(TransactionDepthChange::IncreaseDepth)
+            }
+            TransactionManagerStatus::InError => Err(DieselError::BrokenTransactionManager),
+        });
+        match counted {
+            Ok(()) => transaction.is_open = true,
+            Err(_) => transaction.give_status_back(),
+        }
+        counted.map(|()| transaction)
+    }
+
+    fn give_status_back(&mut self) {
+        if let Some(status) = self.status.take() {
+            *K::status(self.connection) = status;
+        }
+    }
+
     /// Returns how many transactions and savepoints are open; `None` also of a broken connection.
     fn depth(&mut self) -> Option<std::num::NonZeroU32> {
         K::status(self.connection)
@@ -400,9 +444,7 @@ impl<'t, K: Calls<C>, C> Transaction<'t, K, C> {
 
     async fn end(&mut self, how: Control<'_>) -> QueryResult<()> {
         self.is_open = false;
-        if let Some(status) = self.status.take() {
-            *K::status(self.connection) = status;
-        }
+        self.give_status_back();
         K::control(self.connection, how).await
     }
 }
@@ -429,6 +471,12 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
         statement: &Statement,
         values: Binder<K::DB>,
     ) -> Result<Changed, StatementFailure<DieselError>> {
+        // It changes no rows, and MySQL takes no XA statement and no BEGIN by the protocol of prepared statements.
+        if statement.kind == StatementKind::Exists && statement.columns.is_empty() {
+            let sent = K::control(self.connection, Control::Script(&statement.sql)).await;
+            let sent = sent.map_err(|error| classify::<K::DB>(error, false).into());
+            return sent.map(|()| Changed::Rows(0));
+        }
         let query = Query {
             statement,
             values: &values,
@@ -458,8 +506,8 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
         values: Binder<K::DB>,
     ) -> Result<Vec<ReadRow>, DriverError<DieselError>> {
         let readers = match query.kind {
-            StatementKind::Read => values.readers(),
-            _ => &[],
+            StatementKind::Read => Some(values.readers()),
+            _ => None,
         };
         let query = Query {
             statement: query,

@@ -591,6 +591,7 @@ impl<DB: Backend> RowBinder for Binder<DB> {
     /// Diesel writes the placeholders, and no name of its own has a NUL.
     const PLACEHOLDER: Option<char> = Some('\0');
     const BY_COLUMN: bool = true;
+    const BEGINS_XA: bool = true;
 
     fn with_room(entity: &'static TableOf<DB>, _: usize, _: usize) -> Self {
         // Behind all columns, the version that a row was read with.

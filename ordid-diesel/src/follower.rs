@@ -140,7 +140,7 @@ where
                 statement: &statement,
                 values: &values,
             };
-            let rows = K::read(self.0, query, &[]).await?;
+            let rows = K::read(self.0, query, None).await?;
             Ok(rows.into_iter().map(|row| row.text).collect())
         })
     }

@@ -50,10 +50,10 @@ where
     Ok(Box::new(T::from_nullable_sql(value)?))
 }
 
-/// Reads a row: its text, and then the columns that the database fills.
+/// Reads a row: its text, and then the columns that the database fills. If there are no readers, the text is its last column.
 pub(crate) fn read_row<'r, DB: Backend>(
     row: &impl Row<'r, DB>,
-    readers: &[ReadValue<DB>],
+    readers: Option<&[ReadValue<DB>]>,
 ) -> QueryResult<ReadRow> {
     let failed = DieselError::DeserializationError;
     let field = |at: usize| match row.get(at) {
@@ -62,11 +62,15 @@ pub(crate) fn read_row<'r, DB: Backend>(
             "the row has fewer columns than were asked for".into(),
         )),
     };
-    let mut values = Vec::with_capacity(readers.len());
-    for (position, read) in readers.iter().enumerate() {
+    let mut values = Vec::with_capacity(readers.map_or(0, <[_]>::len));
+    for (position, read) in readers.into_iter().flatten().enumerate() {
         values.push(read(field(position + 1)?.value()).map_err(failed)?);
     }
-    let text = match field(0)?.value() {
+    let text_at = match readers {
+        Some(_) => 0,
+        None => row.field_count().saturating_sub(1),
+    };
+    let text = match field(text_at)?.value() {
         None => String::new(),
         text => DB::text(text).map_err(failed)?,
     };

@@ -166,8 +166,11 @@ do: ids of prepared transactions are the server's there, not the database's.
 
 # MySQL and MariaDB
 
-Their transactions are prepared by the statements of XA, which Diesel and SeaORM leave no way to send: there it is an error
-before anything is sent. A mixed set of PostgreSQL and MySQL is not possible either, as SQLx has one type for each.
+Their transactions are prepared by the statements of XA, which SeaORM leaves no way to send: there it is an error before
+anything is sent. Diesel sends them, but reads the answer to every query through a prepared statement, and MySQL has no
+prepared `XA RECOVER`: through Diesel the databases have to be MariaDB 10.6 or later, and on MySQL it is an error before rows
+are sent. The flush also has to make its connections, or take them from a pool, as by `flush_with`. A mixed set of PostgreSQL
+and MySQL is not possible either, as SQLx has one type for each.
 
 - MySQL needs the privilege `XA_RECOVER_ADMIN` to list prepared transactions (`GRANT XA_RECOVER_ADMIN ON *.* TO ..`), and a
   flush asks for it before it sends rows. MariaDB needs none.

@@ -224,6 +224,14 @@ impl<B: RowBinder> Work<B> {
                 "leave `two_phase_commit` out, or test over connections without one",
             ));
         }
+        // MariaDB ends what is prepared over the connection that has prepared it, or once that is closed, which is not ours.
+        let takes_part = self.part.as_ref().is_some_and(|part| !part.decides());
+        if takes_part && writer.engine.two_phase.is_bound() && !source.may_reconnect() {
+            return Err(FlushError::state(
+                "a transaction that is prepared by XA is ended over another connection, and the flush has only this one",
+                "let it make connections, or take them from a pool, as by `flush_with`",
+            ));
+        }
         let mut run = match scope {
             TransactionScope::Transaction => {
                 let run = self.begun::<S::Connection>(plan, attempt.as_ref(), chunk);

@@ -108,8 +108,8 @@ pub(crate) fn check_engine<B: RowBinder>(
         ))),
         TwoPhase::Xa if !B::BEGINS_XA => Err(Error::plan(format!(
             "shard {shard} is {name}, whose transactions are prepared by XA, and this library begins its transactions \
-             itself, so that `XA START` cannot be sent: leave `two_phase_commit` out, or use SQLx (`ordid-sqlx`) or \
-             mysql_async (`ordid-mysql-async`) for these databases"
+             itself, so that `XA START` cannot be sent: leave `two_phase_commit` out, or use SQLx (`ordid-sqlx`), \
+             mysql_async (`ordid-mysql-async`) or, on MariaDB, Diesel (`ordid-diesel`) for these databases"
         ))),
         TwoPhase::PrepareTransaction | TwoPhase::Xa => Ok(()),
     }

@@ -3,6 +3,9 @@
 use super::{Decision, DriverError, FlushError, Flushed, Kind, Rest, Source, failed};
 use crate::{Failure, TwoPhase};
 
+/// What MySQL says (1295) where a statement is prepared that it only takes as text.
+const UNPREPARED: &str = "not supported in the prepared statement protocol";
+
 impl<D> FlushError<D> {
     /// What became of each shard of a two-phase commit, of which one failed at least.
     pub(crate) fn of_two_phase(outcomes: Vec<Result<Flushed, Self>>, decision: Decision) -> Self {
@@ -18,8 +21,17 @@ impl<D> FlushError<D> {
     }
 
     /// The prepared transactions could not be listed. Where everybody may not do that, the server's own text does not say so.
-    pub(crate) fn not_listed(two_phase: TwoPhase, source: DriverError<D>) -> Self {
+    pub(crate) fn not_listed(two_phase: TwoPhase, source: DriverError<D>) -> Self
+    where
+        D: std::fmt::Display,
+    {
         match two_phase.privilege() {
+            Some(_) if source.error.to_string().contains(UNPREPARED) => Self::database(
+                "MySQL does not list prepared transactions (`XA RECOVER`) to a prepared statement, and this library sends \
+                 every query as one",
+                "use SQLx (`ordid-sqlx`) or mysql_async (`ordid-mysql-async`) on MySQL, or use MariaDB 10.6 or later, or \
+                 leave `two_phase_commit` out",
+            ),
             Some(privilege) if source.failure == Failure::Refused => {
                 Self::new(Kind::NotListed(privilege), Source::Driver(source))
             }

@@ -1,5 +1,5 @@
-//! Every claim about Diesel, on the databases: PostgreSQL and MariaDB on private servers, over the C
-//! clients, and SQLite in files.
+//! Every claim about Diesel, on the databases: PostgreSQL and MariaDB (MySQL for what differs there) on private servers,
+//! over the C clients, and SQLite in files.
 
 mod async_work;
 mod copy;
@@ -32,14 +32,17 @@ type Test = fn(&str) -> Outcome;
 
 fn main() {
     ordid_tests::told::listen();
-    run_all(&["postgres", "pgbouncer", "mariadb"], |servers, trials| {
-        postgres::trials(servers, trials);
-        pgbouncer::trials(servers, trials);
-        copy::trials(servers, trials);
-        mariadb::trials(servers, trials);
-        sqlite::trials(trials);
-        observed::trials(trials);
-        shards::trials(trials);
-        two_phase::trials(servers, trials);
-    });
+    run_all(
+        &["postgres", "pgbouncer", "mariadb", "mysql"],
+        |servers, trials| {
+            postgres::trials(servers, trials);
+            pgbouncer::trials(servers, trials);
+            copy::trials(servers, trials);
+            mariadb::trials(servers, trials);
+            sqlite::trials(trials);
+            observed::trials(trials);
+            shards::trials(trials);
+            two_phase::trials(servers, trials);
+        },
+    );
 }

@@ -1,5 +1,7 @@
 //! A two-phase commit over two schemas of PostgreSQL, as two databases.
 
+mod xa;
+
 use std::time::Duration;
 
 use diesel::{
@@ -160,4 +162,5 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         let name = format!("two_phase::all_or_none_over_{name}");
         on_server::<PgConnection>(trials, servers, "postgres", &name, " WITH (FORCE)", test);
     }
+    xa::trials(servers, trials);
 }

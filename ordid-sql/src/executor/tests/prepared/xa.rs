@@ -119,8 +119,8 @@ fn a_library_that_begins_transactions_itself_is_refused() {
     assert_eq!(
         error.unwrap_err().to_string(),
         "shard 1 is MySQL, whose transactions are prepared by XA, and this library begins its transactions itself, so that \
-         `XA START` cannot be sent: leave `two_phase_commit` out, or use SQLx (`ordid-sqlx`) or mysql_async \
-         (`ordid-mysql-async`) for these databases"
+         `XA START` cannot be sent: leave `two_phase_commit` out, or use SQLx (`ordid-sqlx`), mysql_async \
+         (`ordid-mysql-async`) or, on MariaDB, Diesel (`ordid-diesel`) for these databases"
     );
     let error = crate::two_phase::check_engine::<Binder<false>>(&EngineProfile::GALERA, 0);
     assert_eq!(
