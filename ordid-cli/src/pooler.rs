@@ -13,7 +13,8 @@ use crate::failure::Failure;
 /// How often it looks: a busy pooler may give a client the same session for some time.
 const LOOKS: usize = 5;
 
-/// How long the two connections may wait for sessions: a pooler makes clients wait for minutes.
+/// How long a statement may wait for a session: a pooler makes clients wait for minutes. It is a bound of each of them, as
+/// the server may be far away.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The session in which a statement runs: its process, and the start of its server, as processes of two servers may have
@@ -34,15 +35,15 @@ pub(crate) async fn refuse(
             "the database does not name its session: {error}"
         ))
     };
-    let shares = tokio::time::timeout(PATIENCE, shares_sessions(one, other)).await;
-    let shares = shares.map_err(|_| {
-        Failure::could_not(format_args!(
+    let shares = shares_sessions(one, other).await.map_err(cannot)?;
+    let Some(shares) = shares else {
+        return Err(Failure::could_not(format_args!(
             "two connections do not get a session each within {} s: a pooler at this address has too few (default_pool_size of \
              PgBouncer), or others have them; name the address of the server itself",
             PATIENCE.as_secs()
-        ))
-    })?;
-    if shares.map_err(cannot)? {
+        )));
+    };
+    if shares {
         return Err(Failure::wrong(
             "the address is of a pooler that gives each transaction another session of PostgreSQL, such as PgBouncer with \
              pool_mode = transaction: locks and settings of a session would go to other programs; name the address of the \
@@ -52,26 +53,54 @@ pub(crate) async fn refuse(
     Ok(())
 }
 
-async fn shares_sessions(one: &mut PgConnection, other: &mut PgConnection) -> sqlx::Result<bool> {
-    let mine = session(one).await?;
+/// Returns whether they share sessions; `None` if one of them does not get any.
+async fn shares_sessions(
+    one: &mut PgConnection,
+    other: &mut PgConnection,
+) -> sqlx::Result<Option<bool>> {
+    let Some(mine) = in_time(session(one)).await? else {
+        return Ok(None);
+    };
     for _ in 0..LOOKS {
         // It takes the session that the first one has just let go, if that is shared.
-        if let Err(error) = other.execute("BEGIN").await {
-            return match error.as_database_error() {
-                // PgBouncer with pool_mode = statement.
-                Some(refusal) if refusal.message().contains("statement pooling") => Ok(true),
-                _ => Err(error),
-            };
+        match in_time(other.execute("BEGIN")).await {
+            Ok(Some(_)) => (),
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                return match error.as_database_error() {
+                    // PgBouncer with pool_mode = statement.
+                    Some(refusal) if refusal.message().contains("statement pooling") => {
+                        Ok(Some(true))
+                    }
+                    _ => Err(error),
+                };
+            }
         }
-        let theirs = session(other).await?;
+        let Some(theirs) = in_time(session(other)).await? else {
+            return Ok(None);
+        };
         // While the second one holds it, the first one gets another. If there is no other, it would wait for it.
-        let is_shared = theirs == mine || session(one).await? != mine;
-        other.execute("ROLLBACK").await?;
+        let is_shared = theirs == mine
+            || match in_time(session(one)).await? {
+                Some(now) => now != mine,
+                None => return Ok(None),
+            };
+        if in_time(other.execute("ROLLBACK")).await?.is_none() {
+            return Ok(None);
+        }
         if is_shared {
-            return Ok(true);
+            return Ok(Some(true));
         }
     }
-    Ok(false)
+    Ok(Some(false))
+}
+
+/// Returns `None` if a statement waits for too long.
+async fn in_time<T>(statement: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<Option<T>> {
+    match tokio::time::timeout(PATIENCE, statement).await {
+        Ok(answer) => answer.map(Some),
+        Err(_) => Ok(None),
+    }
 }
 
 async fn session(connection: &mut PgConnection) -> sqlx::Result<String> {

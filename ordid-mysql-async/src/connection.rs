@@ -206,7 +206,11 @@ impl<C: Client> MysqlConnection<C> {
             return Ok(());
         }
         let queries = self.client.queries();
-        let statement = queries.prep("DO ?").await.map_err(classify)?;
+        let statement = match queries.prep("DO ?").await {
+            Ok(statement) => statement,
+            // It may be the error of another statement.
+            Err(error) => return Err(self.lost(error)),
+        };
         // Any statement will do, so that this connection is closed, too, if the answer was to something else.
         let _ = UNSENT.set(statement.clone());
         if statement.num_params() != 1 {

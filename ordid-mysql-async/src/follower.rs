@@ -30,7 +30,8 @@ use crate::{
 ///
 /// A call first asks the server, by one round trip more, whether the answer to a query of yours that was dropped is still
 /// due on the connection: it would be taken for the rows. Then the call fails with
-/// [`is_connection_lost`](Failed::is_connection_lost), and the connection is closed. It is also closed if the call is
+/// [`is_connection_lost`](Failed::is_connection_lost), and the connection is closed, if this process has flushed or followed
+/// before (see the [crate's documentation](crate)). It is also closed if the call is
 /// dropped while it waits for the server.
 ///
 /// # Example

@@ -96,7 +96,7 @@
 //! The first flush of a process also prepares `DO ?` on its connection and closes it again, by one round trip more. The
 //! statement is never executed: mysql_async can close a connection from a destructor only by refusing wrong parameters of a
 //! statement. If that first flush finds its connection lost before it could prepare the statement, it reports the loss but
-//! does not close the connection: drop it.
+//! does not close the connection. Then call `Conn::disconnect`, because a pool would lend it again.
 //!
 #![doc = ordid_sql::documentation!(watching)]
 //!

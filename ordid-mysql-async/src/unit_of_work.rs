@@ -125,7 +125,8 @@ impl UnitOfWork {
     ///
     /// If the future of one of your queries was dropped before its end, its answer is still due on the connection. The same
     /// question to the server shows it, before anything is written: the flush fails with
-    /// [`is_connection_lost`](crate::FlushError::is_connection_lost), and the connection is closed.
+    /// [`is_connection_lost`](crate::FlushError::is_connection_lost), and the connection is closed, but for the first flush of
+    /// a process (see the [crate's documentation](crate)).
     ///
     /// # Dropping the future
     ///

@@ -1,6 +1,7 @@
 //! The tests of keys on machines of other kinds than this one, emulated by QEMU: a part of `cargo xtask soak`.
 
 use std::env;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ordid_harness::{Target, Toolchain};
@@ -61,9 +62,11 @@ impl Machine {
         }
         packages::install(|| {
             let compiler = format!("{}-gcc", self.gnu);
-            let has_all = [compiler.as_str(), self.emulator]
+            let programs = [compiler.as_str(), self.emulator];
+            let has_all = programs
                 .iter()
-                .all(|program| packages::works(program, &["--version"]));
+                .all(|it| packages::works(it, &["--version"]))
+                && self.library().join("lib/libc.so.6").exists();
             Ok(if has_all {
                 Vec::new()
             } else {
@@ -74,13 +77,19 @@ impl Machine {
         Ok(TESTED.map(|tested| self.command(&toolchain, tested)).into())
     }
 
+    /// The folder of its libraries of C.
+    fn library(self) -> PathBuf {
+        Path::new("/usr").join(self.gnu)
+    }
+
     fn command(self, toolchain: &Toolchain, tested: &[&str]) -> Command {
         let mut command = toolchain.cargo();
         command
             .current_dir(run::root())
             .args(["test", "--locked", "--no-fail-fast"])
             .args(tested)
-            .args(["--target", self.name(), "--target-dir", "target/machines"]);
+            .args(["--target", self.name(), "--target-dir"])
+            .arg(run::target().join("machines"));
         let variable = self.name().to_uppercase().replace('-', "_");
         command
             .env(
@@ -91,7 +100,7 @@ impl Machine {
             // A test that starts itself once more needs it, too.
             .env("ORDID_TEST_EMULATOR", self.emulator)
             // The libraries of C are those that it is linked with.
-            .env("QEMU_LD_PREFIX", format!("/usr/{}", self.gnu));
+            .env("QEMU_LD_PREFIX", self.library());
         command
     }
 }

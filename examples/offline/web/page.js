@@ -23,14 +23,15 @@ async function ask(path, body) {
   return { ok: answer.ok, status: answer.status, json };
 }
 
-// Keys are ordered by their times, and the clocks of people's machines are wrong. The server read its clock at some
-// time between question and answer, so a difference of less than half of that time tells nothing.
+// Keys are ordered by their times, and the clocks of people's machines are wrong. The server read its clock at some time
+// between question and answer. So what is known already stays, unless this answer contradicts it.
 async function setClock() {
   const asked = Date.now();
   const { json } = await ask("/api/time");
   const answered = Date.now();
   const ahead = json.unixMillis - (asked + answered) / 2;
-  localStorage.setItem("ahead", Math.abs(ahead) <= (answered - asked) / 2 + 1 ? 0 : ahead);
+  const known = Number(localStorage.getItem("ahead"));
+  if (Math.abs(ahead - known) > (answered - asked) / 2 + 1) localStorage.setItem("ahead", ahead);
   setClockAhead(Number(localStorage.getItem("ahead")));
 }
 
@@ -60,30 +61,45 @@ export function write(text) {
   return id;
 }
 
+// The server refuses this note, and keeps none of those that were sent with it.
+function setAside({ id, text }, error) {
+  localStorage.setItem(`refused ${id}`, JSON.stringify({ text, error }));
+  localStorage.removeItem(id);
+}
+
 // Two tabs may send the same note. The server leaves alone what it has.
-let sending = false;
-async function send() {
-  if (sending) return;
-  sending = true;
+async function sendAll() {
+  let most = 500;
+  for (let ids = waiting(); ids.length > 0; ids = waiting()) {
+    const notes = ids.slice(0, most).map((id) => ({ id, text: localStorage.getItem(id) }))
+      // Another tab may have sent it since the list was made.
+      .filter(({ text }) => text !== null);
+    const { ok, status, json } = await ask("/api/notes", notes);
+    if (ok) {
+      notes.forEach(({ id }) => localStorage.removeItem(id));
+    } else if (status >= 500) {
+      throw new Error(json.error);
+    } else {
+      // The others need not wait for it. If the server does not say which one it is, each goes by itself.
+      const one = notes.length === 1 ? notes[0] : notes.find(({ id }) => id === json.id);
+      if (one) setAside(one, json.error);
+      else most = 1;
+    }
+  }
+}
+
+let sending = null;
+function send() {
+  sending ??= work().finally(() => { sending = null; });
+  return sending;
+}
+
+async function work() {
   try {
     await setClock();
-    for (let ids = waiting(); ids.length > 0; ids = waiting()) {
-      ids = ids.slice(0, 500);
-      const notes = ids.map((id) => ({ id, text: localStorage.getItem(id) }));
-      // Another tab may have sent it since the list was made.
-      const { ok, status, json } = await ask("/api/notes", notes.filter(({ text }) => text !== null));
-      if (ok) {
-        ids.forEach((id) => localStorage.removeItem(id));
-      } else if (status < 500 && json.id) {
-        // The others need not wait for it.
-        const text = localStorage.getItem(json.id);
-        localStorage.setItem(`refused ${json.id}`, JSON.stringify({ text, error: json.error }));
-        localStorage.removeItem(json.id);
-      } else {
-        throw new Error(json.error);
-      }
-    }
-    const { json } = await ask("/api/notes");
+    await sendAll();
+    const { ok, json } = await ask("/api/notes");
+    if (!ok) throw new Error(json.error);
     show(json);
     $("state").textContent = "The server answers.";
   } catch (error) {
@@ -91,8 +107,6 @@ async function send() {
     $("state").textContent = error instanceof TypeError
       ? "No server. Notes are kept here, and are sent when it answers."
       : `The server takes no notes now: ${error.message}`;
-  } finally {
-    sending = false;
   }
 }
 

@@ -142,8 +142,6 @@ impl Arguments {
             journal.enter(&mut session, &entry).await?;
         }
         let rows = u64::try_from(plan.rows).unwrap_or(0);
-        let leaves_map =
-            entry.phase == Phase::Back && found.is_some_and(|found| found.phase == Phase::Mapped);
         let mut run = Run {
             plan,
             options: Options {
@@ -160,7 +158,6 @@ impl Arguments {
             progress: Progress::new("move", rows),
             summary: Summary {
                 table: plan.table.clone(),
-                map: leaves_map.then(|| plan.map_table.clone()),
                 ..Summary::default()
             },
         };
@@ -243,20 +240,26 @@ impl Arguments {
             (Phase::Map, _, true) if !self.keep_map && found.has_changed_nothing(&plan.map) => {
                 Ok(self.beginning_of_the_end())
             }
-            (Phase::Undo | Phase::Back, true, _)
+            (Phase::Undo | Phase::Back | Phase::BackMapped, true, _)
             | (Phase::Map | Phase::Mapped | Phase::Finish, _, true) => Ok(found.clone()),
             (Phase::Back, _, true) if found.has_changed_nothing(&plan.back) => {
                 Ok(self.beginning_of_the_end())
             }
-            (Phase::Mapped | Phase::Finish, true, _) if found.has_changed_nothing(&plan.finish) => {
+            (Phase::BackMapped, _, true) if found.has_changed_nothing(&plan.back) => {
+                Ok(Entry::beginning(Phase::Mapped))
+            }
+            (Phase::Mapped, true, _) if found.has_changed_nothing(&plan.finish) => {
+                Ok(Entry::beginning(Phase::BackMapped))
+            }
+            (Phase::Finish, true, _) if found.has_changed_nothing(&plan.finish) => {
                 Ok(Entry::beginning(Phase::Back))
             }
             (Phase::Map, true, _) if found.has_changed_nothing(&plan.map) => {
                 Ok(Entry::beginning(Phase::Back))
             }
-            (Phase::Undo | Phase::Back, ..) => Err(Failure::wrong(format_args!(
-                "a rollback of the move of {table} has begun: go on with --rollback"
-            ))),
+            (Phase::Undo | Phase::Back | Phase::BackMapped, ..) => Err(Failure::wrong(
+                format_args!("a rollback of the move of {table} has begun: go on with --rollback"),
+            )),
             (Phase::Map | Phase::Mapped | Phase::Finish, ..) => Err(Failure::wrong(format_args!(
                 "the end of the move of {table} has begun: go on with --finish"
             ))),

@@ -115,10 +115,13 @@ impl<'p> Run<'p> {
                 break;
             }
         }
-        if self.entry.phase == Phase::Mapped {
+        if let Phase::BackMapped | Phase::Mapped = self.entry.phase {
             self.summary.map = Some(plan.map_table.clone());
         }
-        if let Phase::Undo | Phase::Back | Phase::Mapped | Phase::Finish = self.entry.phase {
+        if !matches!(
+            self.entry.phase,
+            Phase::Steps | Phase::Switched | Phase::Map
+        ) {
             let mut attempt = 0;
             while let Err(fault) = Journal::of(plan).remove(&mut self.session).await {
                 self.again(fault, &mut attempt).await?;
@@ -126,7 +129,7 @@ impl<'p> Run<'p> {
         }
         self.summary.state = match self.entry.phase {
             Phase::Steps | Phase::Switched => "switched",
-            Phase::Undo | Phase::Back => "rolled_back",
+            Phase::Undo | Phase::Back | Phase::BackMapped => "rolled_back",
             Phase::Map | Phase::Mapped | Phase::Finish => "finished",
         };
         Ok(())
@@ -139,7 +142,7 @@ impl<'p> Run<'p> {
             Phase::Steps => &plan.steps,
             Phase::Switched => &[],
             Phase::Undo => &plan.undo,
-            Phase::Back => &plan.back,
+            Phase::Back | Phase::BackMapped => &plan.back,
             Phase::Map => &plan.map,
             Phase::Mapped | Phase::Finish => &plan.finish,
         }
@@ -267,7 +270,7 @@ impl<'p> Run<'p> {
     pub(crate) fn way_on(&self) -> &'static str {
         match self.entry.phase {
             Phase::Steps | Phase::Switched => "--resume",
-            Phase::Undo | Phase::Back => "--rollback",
+            Phase::Undo | Phase::Back | Phase::BackMapped => "--rollback",
             Phase::Map | Phase::Mapped | Phase::Finish => "--finish",
         }
     }
@@ -310,9 +313,14 @@ impl<'p> Run<'p> {
                 Err(Failure::could_not("interrupted; nothing was changed"))
             }
             true => Err(Failure::could_not(format_args!(
-                "interrupted before step {} of {}; everything so far is kept: go on with --resume, or go back with --rollback",
+                "interrupted before step {} of {}; everything so far is kept: go on with {}{}",
                 self.entry.step + 1,
-                self.plan.steps.len()
+                self.list().len(),
+                self.way_on(),
+                match self.entry.phase {
+                    Phase::Steps => ", or go back with --rollback",
+                    _ => "",
+                }
             ))),
             false => Ok(()),
         }

@@ -21,6 +21,8 @@ pub(crate) enum Phase {
     Undo,
     /// The way back after the switch.
     Back,
+    /// The same, with the copy of old and new keys: the table that has it stays.
+    BackMapped,
     /// Old and new keys are copied before the end.
     Map,
     /// The end, with the copy: the table that has it stays.
@@ -30,11 +32,12 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    const ALL: [(Self, &'static str); 7] = [
+    const ALL: [(Self, &'static str); 8] = [
         (Self::Steps, "steps"),
         (Self::Switched, "switched"),
         (Self::Undo, "undo"),
         (Self::Back, "back"),
+        (Self::BackMapped, "back_mapped"),
         (Self::Map, "map"),
         (Self::Mapped, "mapped"),
         (Self::Finish, "finish"),

@@ -160,8 +160,9 @@ impl Session {
                 "SET SESSION time_zone = '+00:00'",
                 // Foreign keys between columns that triggers keep in step are added without reading their rows.
                 "SET SESSION foreign_key_checks = 0",
-                // With ANSI_QUOTES MariaDB writes checks and generated columns in other quotes than the plan looks for.
-                "SET SESSION sql_mode = REPLACE(REPLACE(@@SESSION.sql_mode, 'ANSI_QUOTES', ''), 'ANSI', '')",
+                // Plan and steps are written in one spelling, whatever the server's mode is: with ANSI_QUOTES MariaDB writes
+                // checks and generated columns in other quotes, and with NO_BACKSLASH_ESCAPES literals mean something else.
+                "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
             ],
             Self::Sqlite(_) => &[],
         };

@@ -34,7 +34,7 @@ impl Run<'_> {
                 ),
                 _ => {
                     let advice = match self.entry.phase {
-                        Phase::Back => {
+                        Phase::Back | Phase::BackMapped => {
                             "the table keeps its new keys: correct the rows and repeat --rollback, or end the move with --finish"
                         }
                         _ => {

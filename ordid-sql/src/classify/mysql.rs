@@ -181,8 +181,12 @@ fn errno_in(message: &str) -> Option<i64> {
 /// English, the server's unless `lc_messages` says otherwise.
 fn by_text(report: &Report<'_>) -> Failure {
     const DEADLOCK: &str = "Deadlock found";
-    const TRANSIENT: [&str; 4] = [
+    const TRANSIENT: [&str; 7] = [
         DEADLOCK,
+        // These begin so in every language.
+        "XAER_DUPID",
+        "XA_RBROLLBACK",
+        "XA_RBTIMEOUT",
         "Lock wait timeout exceeded",
         "Record has changed since last read",
         "Query execution was interrupted",
@@ -514,6 +518,15 @@ mod tests {
             (
                 "Beim Versuch, eine Sperre anzufordern, ist ein Deadlock aufgetreten. Versuchen Sie, die \
                  Transaktion neu zu starten",
+                Transient,
+            ),
+            ("XAER_DUPID: The XID already exists", Transient),
+            (
+                "XA_RBROLLBACK: Transaction branch was rolled back",
+                Transient,
+            ),
+            (
+                "XA_RBTIMEOUT: Transaction branch was rolled back: took too long",
                 Transient,
             ),
             ("Lost connection to MySQL server during query", Lost),

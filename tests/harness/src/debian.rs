@@ -32,7 +32,8 @@ pub(crate) struct Packages {
     /// A suite that the mirrors have, such as `sid`.
     pub(crate) suite: &'static str,
     pub(crate) packages: &'static [&'static str],
-    /// Packages of other architectures, such as `libstd-rust-dev:s390x`, without what they depend on.
+    /// Packages of other architectures, such as `libstd-rust-dev:s390x`, without what they depend on. They have the version
+    /// of the first package above.
     pub(crate) foreign: &'static [&'static str],
     /// Those of their programs that others start by their names.
     pub(crate) programs: &'static [&'static str],
@@ -86,8 +87,13 @@ impl Packages {
         let apt_get = |arguments: &[&str]| apt_get(&apt, &architectures, arguments);
         apt_get(&["update"])?;
         apt_get(&[&["--download-only", "install"], self.packages].concat())?;
-        if !self.foreign.is_empty() {
-            apt_get(&[&["download"], self.foreign].concat())?;
+        if let (Some(first), false) = (self.packages.first(), self.foreign.is_empty()) {
+            let version = version_of(first, &apt.join("cache/archives"))?;
+            let foreign = self.foreign.iter().map(|name| format!("{name}={version}"));
+            let foreign: Vec<String> = foreign.collect();
+            let mut arguments = vec!["download"];
+            arguments.extend(foreign.iter().map(String::as_str));
+            apt_get(&arguments)?;
         }
 
         // A package of the old layout must not make a folder where one of the new layout needs a link.
@@ -234,6 +240,17 @@ fn mirror() -> Result<String, Error> {
     let is_debian = |uri: &&str| uri.trim_end_matches('/').ends_with("/debian");
     let uri = uris.lines().find(is_debian).map(str::to_owned);
     uri.ok_or_else(|| Error::unavailable("apt's sources name no mirror of Debian"))
+}
+
+/// Returns the version of a package that was downloaded, by the name of its file: `rustc_1.97.1+dfsg1-1_amd64.deb`.
+fn version_of(package: &str, archives: &Path) -> Result<String, Error> {
+    let archive = entry(archives, |name| name.starts_with(&format!("{package}_")));
+    let name = archive.as_deref().and_then(Path::file_name);
+    let name = name.map(|name| name.to_string_lossy().into_owned());
+    let version = name.as_deref().and_then(|name| name.split('_').nth(1));
+    // Only a colon is written otherwise.
+    let version = version.map(|version| version.replace("%3a", ":"));
+    version.ok_or_else(|| Error::new(format!("`apt-get` has not downloaded {package}")))
 }
 
 /// Runs `apt-get` in this root, which also knows packages of these architectures. It downloads into the archives.

@@ -11,19 +11,29 @@ use crate::Error;
 use crate::debian::{Packages, broken};
 use crate::find;
 
-const PACKAGES: Packages = Packages {
-    name: "rust",
+const PROGRAMS: &[&str] = &[
+    "usr/bin/cargo",
+    "usr/bin/rustc",
+    "usr/bin/rustdoc",
+    "usr/bin/wasm-ld",
+];
+
+const FOR_WASM: Packages = Packages {
+    name: "rust-wasm",
     suite: "sid",
     packages: &["rustc", "cargo", "lld", "libstd-rust-dev-wasm32"],
-    foreign: &["libstd-rust-dev:s390x", "libstd-rust-dev:arm64"],
-    programs: &[
-        "usr/bin/cargo",
-        "usr/bin/rustc",
-        "usr/bin/rustdoc",
-        "usr/bin/wasm-ld",
-    ],
+    foreign: &[],
+    programs: PROGRAMS,
     // Only root unpacks, and root alone is sure to have access to the cache.
     user: "root",
+};
+
+/// By itself, since a mirror may lack these architectures, or their packages may be older for some days.
+const FOR_MACHINES: Packages = Packages {
+    name: "rust-machines",
+    packages: &["rustc", "cargo", "lld"],
+    foreign: &["libstd-rust-dev:s390x", "libstd-rust-dev:arm64"],
+    ..FOR_WASM
 };
 
 /// A machine that code is compiled for.
@@ -65,17 +75,21 @@ impl Toolchain {
     pub fn find(target: Target) -> Result<Self, Error> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let sysroot = find::output(Command::new("rustc").args(["--print", "sysroot"]));
-        let has_target = |sysroot: &String| {
+        let has_target = |sysroot: &str| {
             let libraries = Path::new(sysroot).join("lib/rustlib");
             libraries.join(target.name()).join("lib").exists()
         };
-        if sysroot.as_ref().is_some_and(has_target) {
+        if sysroot.as_deref().is_some_and(has_target) {
             return Ok(Self {
                 cargo,
                 variables: Vec::new(),
             });
         }
-        let unpacked = PACKAGES.unpack().map_err(|error| {
+        let packages = match target {
+            Target::Wasm => FOR_WASM,
+            Target::S390x | Target::Aarch64 => FOR_MACHINES,
+        };
+        let unpacked = packages.unpack().map_err(|error| {
             if error.is_unavailable() {
                 let target = target.name();
                 Error::unavailable(format!(
@@ -87,7 +101,11 @@ impl Toolchain {
         })?;
         let inside = |program: &str| PathBuf::from(unpacked.path(&format!("usr/bin/{program}")));
         let cargo = inside("cargo");
-        if find::version(&inside("rustc")).is_none() || find::version(&cargo).is_none() {
+        let programs = [&inside("rustc"), &cargo];
+        let runs = programs
+            .iter()
+            .all(|program| find::version(program).is_some());
+        if !runs || !has_target(&unpacked.path("usr")) {
             return Err(broken(&cargo));
         }
         Ok(Self {

@@ -93,12 +93,12 @@ impl Entropy for PageEntropy {
 static GENERATOR: LazyLock<UuidV7Generator<PageClock, PageEntropy>> =
     LazyLock::new(|| UuidV7Generator::new(PageClock, PageEntropy, Policy::DEFAULT));
 
-/// Makes the next key, above all keys that this tab made before.
+/// Makes the next key, above all keys that this tab made before. Only if the clock is set back by more than ten seconds, it
+/// is not above those of before: [`Policy::DEFAULT`] then follows the clock.
 ///
 /// # Errors
 ///
-/// The browser gives no random values, or its clock has been set back by so much that the generator would have to wait
-/// for it.
+/// The browser gives no random values.
 #[wasm_bindgen(js_name = newNoteId)]
 pub fn new_note_id() -> Result<String, JsError> {
     let generated = GENERATOR

@@ -363,13 +363,27 @@ pub(crate) async fn dangling(
             "SELECT count(*) FROM {} WHERE {condition}",
             SQL.table(&table.name)
         );
-        let answer = match !has_parent || reference.columns.len() == reference.parent_columns.len()
-        {
-            true => session.rows(&query).await?.map_err(|why| why.to_string()),
-            false => Err(format!(
+        let answer = if has_parent && reference.columns.len() != reference.parent_columns.len() {
+            Err(format!(
                 "the foreign key does not name as many columns as the primary key of {} has",
                 reference.parent
-            )),
+            ))
+        } else {
+            match session.rows(&query).await? {
+                // Where SQLite refuses the foreign key, its rows are not what has to be corrected first.
+                Ok(_) if has_parent && !is_enforceable(session, reference).await? => Err(format!(
+                    "SQLite refuses the foreign key, and any change of the table where foreign keys are on: {} of {} {} no \
+                     unique index",
+                    reference.parent_columns.join(", "),
+                    reference.parent,
+                    if reference.parent_columns.len() == 1 {
+                        "has"
+                    } else {
+                        "have"
+                    }
+                )),
+                answer => answer.map_err(|why| why.to_string()),
+            }
         };
         match answer {
             Ok(rows) => {
@@ -394,6 +408,29 @@ pub(crate) async fn dangling(
     }
     table.dangling = dangling;
     Ok(unseen)
+}
+
+/// Whether the columns that a foreign key refers to are the primary key of a table, or have a unique index of the whole table.
+async fn is_enforceable(session: &mut Session, reference: &Reference) -> Result<bool, Failure> {
+    let parent = SQL.text(&reference.parent.name);
+    let unique = format!(
+        "SELECT '', name FROM pragma_table_info({parent}) WHERE pk > 0 UNION ALL SELECT 'i' || l.name, i.name \
+         FROM pragma_index_list({parent}) AS l JOIN pragma_index_info(l.name) AS i WHERE l.\"unique\" AND NOT l.partial"
+    );
+    let mut indexes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in session.catalog(&unique).await? {
+        let columns = indexes.entry(text(&row, 0)).or_default();
+        columns.push(text(&row, 1).to_lowercase());
+    }
+    let in_order = |mut columns: Vec<String>| {
+        columns.sort();
+        columns
+    };
+    let wanted = reference.parent_columns.iter().map(|it| it.to_lowercase());
+    let wanted = in_order(wanted.collect());
+    Ok(indexes
+        .into_values()
+        .any(|columns| in_order(columns) == wanted))
 }
 
 /// Returns the condition of a row that refers to nothing.

@@ -30,9 +30,9 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     }
 }
 
-/// The same on a server that writes and reads names between double quotes.
+/// The same on a server that writes and reads names between double quotes, and takes a backslash for itself.
 fn ansi(_: &str) -> Result {
-    let options = ["--sql-mode=ANSI,STRICT_TRANS_TABLES"];
+    let options = ["--sql-mode=ANSI,NO_BACKSLASH_ESCAPES,STRICT_TRANS_TABLES"];
     let server = ordid_harness::mariadb_with(&options).map_err(|error| error.to_string())?;
     execute(&server.url(), "CREATE DATABASE shop")?;
     let shop = server.url().replace("/mysql", "/shop");

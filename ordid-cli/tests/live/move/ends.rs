@@ -85,6 +85,22 @@ fn map(url: &str) -> Result {
     let shown = stopped()?.apply(&["--rollback"])?;
     expect(&shown, "orders_ordid_map is left, with old and new keys")?;
     execute(url, "DROP TABLE orders_ordid_map")?;
+    // The way back is stopped, too, before its first step: the map is not forgotten.
+    for (way, expected) in [
+        (
+            "--rollback",
+            "orders_ordid_map is left, with old and new keys",
+        ),
+        ("--finish", "orders_ordid_map has old and new keys"),
+    ] {
+        let this = stopped()?;
+        execute(
+            url,
+            "UPDATE ordid_move_orders SET phase = 'back_mapped', step = 0, place = 0",
+        )?;
+        expect(&this.apply(&[way])?, expected)?;
+        make_again("orders_ordid_map, ")?;
+    }
     let shown = stopped()?.apply(&["--finish"])?;
     expect(&shown, "orders_ordid_map has old and new keys")?;
     make_again("orders_ordid_map, ")?;

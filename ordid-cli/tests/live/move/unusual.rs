@@ -257,7 +257,7 @@ fn near_future(url: &str) -> Result {
             &format!(
                 "CREATE TABLE orders (id {key} PRIMARY KEY, created_at {of_type} NULL);
                  INSERT INTO orders (created_at) VALUES ({now} + INTERVAL '2' HOUR), ({now} - INTERVAL '2' HOUR), ({now}),
-                    ({now} + INTERVAL '2' MINUTE)"
+                    ({now} + INTERVAL '20' MINUTE)"
             ),
         )?;
         let shown = printed(&Move::new(url)?.plan(), 0)?;

@@ -386,11 +386,11 @@ pub async fn first_flush(url: String) -> Outcome {
     let mut conn = pool.get_conn().await?;
     let first = cut_off(conn.query_drop("DO SLEEP(0.3)"), 1).await;
     let second = cut_off(conn.prep("SELECT 1"), 1).await.map(drop);
-    let mut third = conn.query_drop("DO SLEEP(5)");
+    let mut third = conn.query_drop("DO SLEEP(30)");
     let begun = cut_off(&mut third, 1).await;
     assert!(first.is_none() && second.is_none() && begun.is_none());
     // The pool would close a connection that can be read. The answers to the first two are read at once.
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     third.await?;
     drop(conn);
     let mut work = unit().with_retry(Retry::NONE);

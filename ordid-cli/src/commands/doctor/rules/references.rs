@@ -111,13 +111,6 @@ fn dangles(context: &Context<'_>, table: &Table, dangling: &Dangling) -> Option<
             .is_some_and(|column| column.is_nullable)
     };
     let condition = &dangling.condition;
-    let remedy = match reference.columns.iter().find(is_nullable) {
-        Some(column) => format!(
-            "UPDATE {name} SET {} = NULL WHERE {condition};",
-            sql.name(column)
-        ),
-        None => format!("DELETE FROM {name} WHERE {condition};"),
-    };
     let count = rows(dangling.rows);
     let refer = if dangling.rows == 1 {
         "refers"
@@ -126,22 +119,33 @@ fn dangles(context: &Context<'_>, table: &Table, dangling: &Dangling) -> Option<
     };
     let parent = plain(&reference.parent.to_string());
     let (message, fix) = match dangling.has_parent {
-        true => (
-            format!(
-                "{count} {refer} to rows of {} that are not there",
-                reference.parent
-            ),
-            format!(
-                "-- if the rows of {parent} cannot be restored:\n{remedy}\n-- and let each connection say: PRAGMA foreign_keys = ON"
-            ),
-        ),
+        true => {
+            let remedy = match reference.columns.iter().find(is_nullable) {
+                Some(column) => format!(
+                    "UPDATE {name} SET {} = NULL WHERE {condition};",
+                    sql.name(column)
+                ),
+                None => format!("DELETE FROM {name} WHERE {condition};"),
+            };
+            (
+                format!(
+                    "{count} {refer} to rows of {} that are not there",
+                    reference.parent
+                ),
+                format!(
+                    "-- if the rows of {parent} cannot be restored:\n{remedy}\n-- and let each connection say: PRAGMA foreign_keys = ON"
+                ),
+            )
+        }
+        // Often the parent was renamed, and the rows are right. So nothing is said that would change them.
         false => (
             format!(
                 "{count} {refer} to the table {}, which is not there",
                 reference.parent
             ),
             format!(
-                "-- if the table {parent} cannot be restored:\n{remedy}\n-- and build the table again without this foreign key"
+                "-- restore the table {parent}, or build this table again: with a foreign key to the table that is meant, if \
+                 {parent} was renamed, or without it"
             ),
         ),
     };

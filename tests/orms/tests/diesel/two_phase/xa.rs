@@ -50,6 +50,8 @@ type Work = ShardedUnitOfWork<Mysql>;
 type Manager = AsyncDieselConnectionManager<AsyncMysqlConnection>;
 
 const CITIES: i32 = 40;
+/// How long what was dropped may take to end.
+const SETTLED: Duration = Duration::from_secs(20);
 const CREATE: &str =
     "CREATE TABLE cities (id BINARY(16) NOT NULL PRIMARY KEY, number INTEGER NOT NULL)";
 
@@ -123,7 +125,10 @@ impl Two {
         loop {
             match ordid_diesel::recover_prepared(&self.name, &mut self.looks, Duration::ZERO) {
                 Ok(_) => {}
-                Err(error) if error.is_transient() => continue,
+                Err(error) if error.is_transient() && start.elapsed() < SETTLED => {
+                    thread::sleep(Duration::from_millis(5));
+                    continue;
+                }
                 Err(error) => return Err(error.into()),
             }
             let mut all = self.numbers(0)?;
@@ -131,7 +136,7 @@ impl Two {
             let first = all.iter().filter(|number| **number == 0).count();
             match self.check(first) {
                 Ok(()) => return Ok(()),
-                Err(error) if start.elapsed() > Duration::from_secs(20) => return Err(error),
+                Err(error) if start.elapsed() > SETTLED => return Err(error),
                 Err(_) => thread::sleep(Duration::from_millis(5)),
             }
         }
