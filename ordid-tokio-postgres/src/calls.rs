@@ -191,7 +191,10 @@ pub(crate) use blocking::Blocking;
 
 #[cfg(feature = "postgres")]
 mod blocking {
-    use std::{io::Write as _, ops::DerefMut};
+    /// How often it is asked whether the server has closed the connection. Each answer is late by one or two.
+    const ATTEMPTS: u32 = 16;
+
+    use std::{io::Write as _, ops::DerefMut, time::Duration};
 
     use bytes::Bytes;
     use postgres::{CopyInWriter, GenericClient};
@@ -281,10 +284,23 @@ mod blocking {
         /// A pool looks whether its client is closed, and a lost one is. One that miscounts is closed by the server, as
         /// neither a pool's nor the user's can be closed here.
         fn close(mut self, miscounts: bool) {
-            if miscounts {
-                self.hand_over(
-                    "SELECT pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())",
-                );
+            if !miscounts {
+                return;
+            }
+            // A role that was set may not end its own session by `pg_terminate_backend`, where the user who has logged in is a
+            // superuser. This asks for no privilege.
+            self.hand_over("ROLLBACK; SET idle_in_transaction_session_timeout = 1; BEGIN");
+            // The answer to it comes for a later request. So there are some, until the end is noticed: a client that seems to
+            // be open would be lent again.
+            for attempt in 1..=ATTEMPTS {
+                std::thread::sleep(Duration::from_millis(5) * attempt);
+                if self
+                    .0
+                    .batch_execute("")
+                    .is_err_and(|error| error.is_closed())
+                {
+                    break;
+                }
             }
         }
     }

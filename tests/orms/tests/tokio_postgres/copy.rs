@@ -330,7 +330,10 @@ async fn a_connection_that_is_out_of_step_is_closed(url: String) -> Outcome {
     let (outcome, secured) = ::tokio::join!(blocking, secure());
     secured?;
     let (error, is_closed) = outcome?;
-    assert!(error.is_connection_lost() && is_closed, "{error}");
+    assert!(
+        error.is_connection_lost() && is_closed,
+        "{error}, {is_closed}"
+    );
     assert!(is_so(&owner, "(SELECT count(*) FROM small) = 1200").await?);
     owner
         .batch_execute(&format!("DROP OWNED BY {role}; DROP ROLE {role}"))
