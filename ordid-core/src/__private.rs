@@ -491,7 +491,7 @@ mod tests {
         assert_one_text(Longest(RAW), &longest);
     }
 
-    /// What somebody else's scheme may be: of a raw key whose text is not its own.
+    /// A scheme that somebody else may write. Its text is not that of its raw key.
     #[derive(Debug)]
     enum Numbered {}
 

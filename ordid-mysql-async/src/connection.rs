@@ -222,7 +222,7 @@ impl<C: Client> MysqlConnection<C> {
     /// Makes sure that the answers over it are those to its own statements, and that it can be closed. Returns whether its
     /// user has a transaction open.
     async fn ready(&mut self) -> Result<bool, DriverError<Error>> {
-        // What was dropped last is still to be answered, or the server is gone.
+        // Either the answer to what was dropped last is still due, or the server is gone.
         if self.client.conn().is_disconnected() {
             return Err(self.lost(OwnError::ConnectionClosed));
         }

@@ -191,9 +191,6 @@ pub(crate) use blocking::Blocking;
 
 #[cfg(feature = "postgres")]
 mod blocking {
-    /// How often it is asked whether the server has closed the connection. Each answer is late by one or two.
-    const ATTEMPTS: u32 = 16;
-
     use std::{io::Write as _, ops::DerefMut, time::Duration};
 
     use bytes::Bytes;
@@ -202,6 +199,9 @@ mod blocking {
         Error, Row, SimpleQueryMessage, Statement,
         types::{ToSql, Type},
     };
+
+    /// How often a closing client asks whether the server has closed the connection. Each answer is late by one or two.
+    const ATTEMPTS: u32 = 16;
 
     use super::{Calls, CopyIn};
     use crate::binder::Parameter;

@@ -256,6 +256,39 @@ mod tests {
         assert_eq!(mistakes(&run::root()), Ok(Vec::new()));
     }
 
+    /// Errors of the compiler and answers of the command name pages by their addresses.
+    #[test]
+    fn addresses_in_sources_lead_somewhere() {
+        const PAGES: &str = "https://github.com/ordid/ordid/blob/main/";
+
+        let (root, mut seen) = (run::root(), 0);
+        for folder in entries(&root).expect("readable") {
+            let sources = folder.join("src");
+            if !folder.join("Cargo.toml").exists() || !sources.is_dir() {
+                continue;
+            }
+            for file in files_below(&sources).expect("readable") {
+                let text = read(&file).expect("readable");
+                for (_, behind) in text
+                    .match_indices(PAGES)
+                    .map(|(at, it)| text.split_at(at + it.len()))
+                {
+                    let is_end = |it: char| it.is_whitespace() || "\"'`);".contains(it);
+                    let target = behind.split(is_end).next().unwrap_or_default();
+                    let mistake = mistake(&root, &root.join("README.md"), target);
+                    // A text that ends here is a beginning for others.
+                    assert!(
+                        target.is_empty() || mistake.is_none(),
+                        "{}: {target}: {mistake:?}",
+                        file.display()
+                    );
+                    seen += usize::from(!target.is_empty());
+                }
+            }
+        }
+        assert!(seen > 10, "{seen} addresses");
+    }
+
     #[test]
     fn a_link_that_leads_nowhere_is_found() {
         let root = run::root();

@@ -55,12 +55,15 @@ impl Machine {
         self.target.name()
     }
 
-    /// Returns the commands that test it, or the reason why this machine cannot emulate it.
-    pub(crate) fn tests(self) -> run::Result<Vec<Command>> {
+    /// Returns the commands that test it, or the reason why this machine cannot emulate it. A compiler that is there and does
+    /// not run is an error.
+    pub(crate) fn tests(self) -> run::Result<std::result::Result<Vec<Command>, String>> {
         if env::consts::OS != "linux" {
-            return Err("QEMU emulates programs of Linux on Linux alone".to_owned());
+            return Ok(Err(
+                "QEMU emulates programs of Linux on Linux alone".to_owned()
+            ));
         }
-        packages::install(|| {
+        let installed = packages::install(|| {
             let compiler = format!("{}-gcc", self.gnu);
             let programs = [compiler.as_str(), self.emulator];
             let has_all = programs
@@ -72,9 +75,17 @@ impl Machine {
             } else {
                 self.packages.to_vec()
             })
-        })?;
-        let toolchain = Toolchain::find(self.target).map_err(|error| error.to_string())?;
-        Ok(TESTED.map(|tested| self.command(&toolchain, tested)).into())
+        });
+        if let Err(reason) = installed {
+            return Ok(Err(reason));
+        }
+        match Toolchain::find(self.target) {
+            Ok(toolchain) => Ok(Ok(TESTED
+                .map(|tested| self.command(&toolchain, tested))
+                .into())),
+            Err(error) if error.is_unavailable() => Ok(Err(error.to_string())),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// The folder of its libraries of C.

@@ -149,7 +149,7 @@ fn on_machines(summary: &mut Summary) -> Result<Vec<ExitStatus>> {
     let mut ended = Vec::new();
     for machine in MACHINES {
         let name = machine.name();
-        match machine.tests() {
+        match machine.tests()? {
             Ok(commands) => {
                 println!("soak: the tests of keys on {name}");
                 for mut command in commands {

@@ -267,7 +267,7 @@ fn sent_again() -> Result {
         |stored: u32, left_alone: u32| (200, json!({ "stored": stored, "leftAlone": left_alone }));
     assert_eq!(served.post(&notes)?, stored(2, 0));
     assert_eq!(served.post(&notes)?, stored(0, 2));
-    // What is stored under a key is not overwritten.
+    // A stored note is not overwritten.
     let mut changed = notes[0].clone();
     changed["text"] = json!("changed");
     assert_eq!(
@@ -430,7 +430,7 @@ fn wrong_clock(page: &Page) -> Result {
         &json!({ "source": source }),
     )?;
     go_to(&browser, &served.url())?;
-    // What the page knows of the server's clock is as exact as its question was quick. It asks every two seconds.
+    // The page asks for the server's time every two seconds. The quicker the answer, the more exact is what it knows.
     let trip =
         "const asked = Date.now(); return fetch('/api/time').then(() => Date.now() - asked);";
     let quick = |millis: Value| millis.as_f64().is_some_and(|millis| millis < 300.0);

@@ -37,7 +37,7 @@ pub const fn assert_named_keeps_order<S: Scheme, C: Column, D: Dialect>() {
     }
 }
 
-/// What engines compare, and where each scheme keeps its order.
+/// The page of the guide that says what engines compare, and where each scheme keeps its order.
 const ENGINES: &str = "https://github.com/ordid/ordid/blob/main/docs/src/engines.md";
 
 struct Message<S, C, D>(PhantomData<(S, C, D)>);

@@ -312,7 +312,7 @@ pub(super) async fn roll_back<T: FlushTransaction>(
     values: impl Fn() -> T::Binder,
 ) -> std::result::Result<(), DriverError<T::Error>> {
     if !is_lost {
-        // Without its own values it waits less than before, which the rollback of the rows matters more than.
+        // If this fails, the connection keeps the short waits of the flush. The rollback of the rows is more important.
         let _ = lock_waits::give_back(&mut open, own_waits, &values).await;
     }
     if let (false, Some([end, rollback])) = (is_lost, gid.and_then(|gid| two_phase.abandon(gid))) {

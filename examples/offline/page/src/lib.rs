@@ -33,7 +33,7 @@ extern "C" {
     fn get_random_values(words: &mut [u32]) -> Result<(), JsValue>;
 }
 
-/// What the server's clock is ahead of the page's, in milliseconds.
+/// How many milliseconds the server's clock is ahead of the page's.
 static AHEAD: AtomicI64 = AtomicI64::new(0);
 
 /// The page's clock, set right by the server's.

@@ -446,7 +446,7 @@ fn refers_to_nothing(table: &Table, reference: &Reference, has_parent: bool) -> 
         // An alias that cannot be the table's own name: it would hide the table.
         let alias = SQL.name(&format!("{}_referred", table.name.name));
         let pairs = reference.columns.iter().zip(&reference.parent_columns);
-        // Without an affinity on the right the key's own applies, as in SQLite's check of foreign keys.
+        // The right side has no affinity, so that of the key applies, as in SQLite's check of foreign keys.
         let equal: Vec<String> = pairs
             .map(|(child, key)| format!("{alias}.{} = +{}", SQL.name(key), column(child)))
             .collect();
