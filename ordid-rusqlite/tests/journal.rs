@@ -1,7 +1,5 @@
 //! A journal refuses rows that the next run would send otherwise, and goes on with those of a run that ended.
 
-#![cfg(feature = "journal")]
-
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_file::FlushJournal;
 use ordid_rusqlite::{Journaled, UnitOfWork, create_flushes_table};

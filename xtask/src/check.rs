@@ -120,7 +120,10 @@ fn etcd() -> Result<()> {
 /// is compiled: that was done.
 fn package() -> Result<()> {
     println!("== packages");
-    let (members, etcd) = (metadata(&[])?, metadata(&["--manifest-path", ETCD])?);
+    let (members, etcd) = (
+        run::metadata(&[])?,
+        run::metadata(&["--manifest-path", ETCD])?,
+    );
     let published: Vec<&Value> = [&members, &etcd]
         .into_iter()
         .flat_map(published::packages)
@@ -191,24 +194,8 @@ impl Package {
 }
 
 fn packages() -> Result<Vec<Package>> {
-    publishable(&metadata(&[])?).ok_or_else(|| "`cargo metadata` wrote an unknown form".to_owned())
-}
-
-fn metadata(flags: &[&str]) -> Result<Value> {
-    let mut command = run::cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]);
-    command.args(flags).stderr(std::process::Stdio::inherit());
-    let output = command
-        .output()
-        .map_err(|error| run::cannot_run(&command, &error))?;
-    if !output.status.success() {
-        return Err(format!(
-            "`{}` failed ({})",
-            run::text(&command),
-            output.status
-        ));
-    }
-    serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("cannot read what `cargo metadata` wrote: {error}"))
+    publishable(&run::metadata(&[])?)
+        .ok_or_else(|| "`cargo metadata` wrote an unknown form".to_owned())
 }
 
 fn publishable(metadata: &Value) -> Option<Vec<Package>> {

@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod conformance;
 mod docs;
+mod lanes;
 mod links;
 mod lists;
 mod machines;

@@ -2,7 +2,9 @@
 
 use std::env;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+
+use serde_json::Value;
 
 /// An error is one line for the user.
 pub(crate) type Result<T> = std::result::Result<T, String>;
@@ -48,6 +50,20 @@ pub(crate) fn succeed(command: &mut Command) -> Result<()> {
 pub(crate) fn code(status: ExitStatus) -> ExitCode {
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     code.map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// What `cargo metadata` says of the workspace, or of that of the manifest in these flags.
+pub(crate) fn metadata(flags: &[&str]) -> Result<Value> {
+    let mut command = cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]);
+    command.args(flags).stderr(Stdio::inherit());
+    let output = command
+        .output()
+        .map_err(|error| cannot_run(&command, &error))?;
+    if !output.status.success() {
+        return Err(format!("`{}` failed ({})", text(&command), output.status));
+    }
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("cannot read what `cargo metadata` wrote: {error}"))
 }
 
 pub(crate) fn cannot_run(command: &Command, error: &std::io::Error) -> String {

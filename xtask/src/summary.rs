@@ -34,6 +34,12 @@ impl Summary {
             .push((name.to_owned(), Some(reason.to_owned())));
     }
 
+    /// Counts what failed without a test that says so.
+    pub(crate) fn fail(&mut self, name: &str, reason: &str) {
+        self.failed += 1;
+        self.failures.push(format!("{name}: {reason}"));
+    }
+
     /// Takes in one line of output.
     pub(crate) fn line(&mut self, line: &str) {
         let line = plain(line);

@@ -8,33 +8,58 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use ordid_harness::Policy;
 
 use crate::check::{BENCH, ETCD};
+use crate::lanes;
 use crate::machines::MACHINES;
 use crate::packages;
 use crate::run::{self, Result};
 use crate::servers::Servers;
 use crate::summary::Summary;
 
-/// Runs every test of the workspace, and unless some tests are asked for by name the models, the tests of
-/// the benches and those of ordid-etcd.
+/// Runs every test of the workspace, the models, the tests of the benches and those of ordid-etcd, in two lanes;
+/// or, as `cargo test` would, those that are asked for.
 pub(crate) fn test(extra: &[String]) -> Result<ExitCode> {
     let mut summary = Summary::default();
-    let mut status = run_tests(&mut run::cargo(&["test"]), extra, &mut summary)?;
-    if extra.is_empty() {
-        let models = count(&mut models(), &mut summary)?;
-        let benches = benches(&mut summary)?;
-        let etcd = etcd(&mut summary)?;
-        // The first failure is the one to pass on.
-        for other in [Some(models), benches, etcd].into_iter().flatten() {
-            if status.success() {
-                status = other;
-            }
-        }
-    }
-    Ok(conclude(status, &summary))
+    let ended = if extra.is_empty() {
+        everything(&mut summary)?
+    } else {
+        vec![run_tests(&mut run::cargo(&["test"]), extra, &mut summary)?]
+    };
+    Ok(conclude(&ended, &summary))
 }
 
-/// Runs the tests of the benches, a workspace of its own, where the checkout has it. They need no server.
-fn benches(summary: &mut Summary) -> Result<Option<ExitStatus>> {
+fn everything(summary: &mut Summary) -> Result<Vec<ExitStatus>> {
+    let servers = Servers::start_all()?;
+    // All of it before the first test, as both lanes need it.
+    run::succeed(workspace(&mut run::cargo(&["test"])).arg("--no-run"))?;
+    let tests = |selection: Vec<String>| {
+        let mut command = run::cargo(&["test"]);
+        // One failure must not hide the others, nor leave them out of the count.
+        workspace(&mut command)
+            .arg("--no-fail-fast")
+            .args(selection);
+        servers.export(&mut command);
+        command
+    };
+    let [waiting, others] = lanes::selections()?;
+    let mut computing = vec![tests(others), tests(vec!["--doc".to_owned()]), models()];
+    computing.extend(benches()?);
+    computing.extend(etcd(summary)?);
+    lanes::run([vec![tests(waiting)], computing], summary)
+}
+
+/// The workspace's packages, with these features.
+fn workspace(command: &mut Command) -> &mut Command {
+    // The quickstart is built without its servers' drivers unless they are asked for.
+    command.args([
+        "--locked",
+        "--workspace",
+        "--features",
+        "quickstart/servers",
+    ])
+}
+
+/// The tests of the benches, a workspace of its own, where the checkout has it. They need no server.
+fn benches() -> Result<Option<Command>> {
     if !run::root().join(BENCH).exists() {
         return Ok(None);
     }
@@ -46,7 +71,7 @@ fn benches(summary: &mut Summary) -> Result<Option<ExitStatus>> {
     for package in benches_with_tests()? {
         command.args(["-p", &package]);
     }
-    count(&mut command, summary).map(Some)
+    Ok(Some(command))
 }
 
 /// Returns the packages of the benches that have tests.
@@ -81,8 +106,8 @@ fn has_tests(folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Runs the tests of ordid-etcd, which is built with `protoc`, where there is a server for them.
-fn etcd(summary: &mut Summary) -> Result<Option<ExitStatus>> {
+/// The tests of ordid-etcd, which is built with `protoc`, where there is a server for them.
+fn etcd(summary: &mut Summary) -> Result<Option<Command>> {
     let policy = ordid_harness::policy("etcd").map_err(|error| error.to_string())?;
     if let Policy::Skip(reason) = policy {
         println!("ordid-etcd: skipped: {reason}");
@@ -92,30 +117,23 @@ fn etcd(summary: &mut Summary) -> Result<Option<ExitStatus>> {
     packages::install(|| Ok(packages::protoc().to_vec()))?;
     let mut command = run::cargo(&["test", "--locked", "--no-fail-fast"]);
     command.args(["--manifest-path", ETCD]);
-    count(&mut command, summary).map(Some)
+    Ok(Some(command))
 }
 
 /// Runs the long forms of the tests. `ORDID_TEST_SOAK` is what asks for them.
 pub(crate) fn soak(extra: &[String]) -> Result<ExitCode> {
     println!("soak: the long forms of the tests (ORDID_TEST_SOAK=1), in a release build");
     let mut summary = Summary::default();
-    let mut status = run_tests(
-        run::cargo(&["test", "--release"]).env("ORDID_TEST_SOAK", "1"),
-        extra,
-        &mut summary,
-    )?;
+    let mut long = run::cargo(&["test", "--release"]);
+    long.env("ORDID_TEST_SOAK", "1");
+    let mut ended = vec![run_tests(&mut long, extra, &mut summary)?];
     if extra.is_empty() {
-        let models = count(models().env("ORDID_TEST_SOAK", "1"), &mut summary)?;
+        ended.push(count(models().env("ORDID_TEST_SOAK", "1"), &mut summary)?);
         println!("soak: the tests of live servers again, on newer PostgreSQL and MariaDB");
-        let newer = count(&mut on_newer_servers(), &mut summary)?;
-        let machines = on_machines(&mut summary)?;
-        for other in [models, newer].into_iter().chain(machines) {
-            if status.success() {
-                status = other;
-            }
-        }
+        ended.push(count(&mut on_newer_servers(), &mut summary)?);
+        ended.extend(on_machines(&mut summary)?);
     }
-    Ok(conclude(status, &summary))
+    Ok(conclude(&ended, &summary))
 }
 
 /// The short forms of the live tests, the faults over every library and the coordination, whose programs then start newer
@@ -140,8 +158,7 @@ fn on_newer_servers() -> Command {
 pub(crate) fn machines() -> Result<ExitCode> {
     let mut summary = Summary::default();
     let ended = on_machines(&mut summary)?;
-    let failed = ended.iter().find(|status| !status.success());
-    Ok(conclude(failed.copied().unwrap_or_default(), &summary))
+    Ok(conclude(&ended, &summary))
 }
 
 /// Runs the tests of each machine that can be emulated here.
@@ -174,7 +191,7 @@ pub(crate) fn settings() -> Result<ExitCode> {
         &extra,
         &mut summary,
     )?;
-    Ok(conclude(status, &summary))
+    Ok(conclude(&[status], &summary))
 }
 
 /// The engine of the generators under the model checker.
@@ -194,13 +211,12 @@ fn models() -> Command {
 }
 
 fn run_tests(command: &mut Command, extra: &[String], summary: &mut Summary) -> Result<ExitStatus> {
-    // One failure must not hide the others, nor leave them out of the count.
-    command.args(["--locked", "--no-fail-fast"]);
-    if !names_a_package(extra) {
-        // The quickstart is built without its servers' drivers unless they are asked for.
-        command.args(["--workspace", "--features", "quickstart/servers"]);
+    if names_a_package(extra) {
+        command.arg("--locked");
+    } else {
+        workspace(command);
     }
-    command.args(extra);
+    command.arg("--no-fail-fast").args(extra);
 
     let servers = Servers::start_all()?;
     servers.export(command);
@@ -222,17 +238,24 @@ fn count(command: &mut Command, summary: &mut Summary) -> Result<ExitStatus> {
         .wait()
         .map_err(|error| run::cannot_run(command, &error))?;
     if !status.success() && summary.failed() == failed_before {
-        println!("\nnot every test ran to its end: see above ({status})");
+        println!("\n`{}` failed ({status})", run::text(command));
     }
     Ok(status)
 }
 
-fn conclude(status: ExitStatus, summary: &Summary) -> ExitCode {
+/// Prints the sums. The first failure is the one to pass on.
+fn conclude(ended: &[ExitStatus], summary: &Summary) -> ExitCode {
     print!("\n{summary}");
-    if !status.success() && summary.failed() == 0 {
-        println!("and some tests were not run: see \"not every test ran to its end\" above");
+    match ended.iter().find(|status| !status.success()) {
+        Some(failed) => {
+            if summary.failed() == 0 {
+                println!("and some tests were not run: see what failed above");
+            }
+            run::code(*failed)
+        }
+        None if summary.failed() > 0 => ExitCode::FAILURE,
+        None => ExitCode::SUCCESS,
     }
-    run::code(status)
 }
 
 /// `--workspace` would overrule a `-p` before the second `--`.
