@@ -15,6 +15,7 @@ mod engine;
 mod flusher;
 pub mod galera;
 mod graph;
+pub mod journal;
 pub mod kill;
 pub mod language;
 pub mod limits;

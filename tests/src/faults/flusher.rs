@@ -1,6 +1,6 @@
 //! A library's unit of work, as the scripts of faults know it.
 
-use std::{fmt, future::Future, ops::Range, time::Duration};
+use std::{fmt, future::Future, ops::Range, path::Path, time::Duration};
 
 use ordid_sql::FlushError;
 use ordid_sqlx::{Flushed, Progress, Retry, UnitOfWork};
@@ -56,6 +56,24 @@ pub trait Flusher: Sized + Send + 'static {
     /// Makes the flush ask the catalog for its tables, although the process may know tables of these names in other
     /// databases.
     fn with_new_memory(self) -> Self;
+
+    /// Gives it a journal of the rows of graphs, in a file.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened, and from a library without journals.
+    fn with_journal_in(self, _path: &Path) -> Outcome<Self> {
+        Err("this library has no journals".into())
+    }
+
+    /// Takes up what is in its journal, and returns how many rows that is.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be read.
+    fn resume(&mut self) -> Outcome<usize> {
+        Err("this library has no journals".into())
+    }
 
     /// Creates the table of marker rows, as the library does.
     fn create_flushes_table(options: &Options<Self::Database>) -> impl Future<Output = Outcome>;
@@ -228,6 +246,14 @@ impl<DB: Engine> Flusher for UnitOfWork<DB> {
 
     fn with_new_memory(self) -> Self {
         self.with_new_memory()
+    }
+
+    fn with_journal_in(self, path: &Path) -> Outcome<Self> {
+        Ok(self.with_journal(DB::journaled(path)?))
+    }
+
+    fn resume(&mut self) -> Outcome<usize> {
+        Ok(self.resume()?)
     }
 
     async fn create_flushes_table(options: &Options<DB>) -> Outcome {

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, BufRead, BufReader, Write},
+    path::Path,
     process::{Child, ChildStdout, Command, Stdio},
     str::FromStr,
     time::{Duration, Instant},
@@ -59,9 +60,11 @@ pub type Program = fn() -> Command;
 /// Flushes when it is told to, and says how that ended: what a program does that is to be killed.
 ///
 /// ```text
-/// URL new UNIT     inserts a graph
-/// URL change OLD   inserts the graph after OLD, updates OLD's customers and deletes its items
-/// URL large        inserts large rows, and says how much memory it took
+/// URL new UNIT               inserts a graph
+/// URL change OLD [JOURNAL]   inserts the graph after OLD, updates OLD's customers and deletes its items; with a
+///                            journal in a file
+/// URL resume JOURNAL         flushes what is in the journal
+/// URL large                  inserts large rows, and says how much memory it took
 /// ```
 ///
 /// # Errors
@@ -78,7 +81,14 @@ where
     let mut work = W::begin(Retry::NONE);
     match what {
         ["new", unit] => work.add_graph(&Graph::new(unit.parse()?, Shape::CHUNKS)),
-        ["change", old] => {
+        ["resume", journal] => {
+            work = work.with_journal_in(Path::new(journal))?;
+            work.resume()?;
+        }
+        ["change", old, journal @ ..] => {
+            for journal in journal {
+                work = work.with_journal_in(Path::new(journal))?;
+            }
             let old = old.parse()?;
             work.add_graph(&Graph::new(old + 1, Shape::SMALL));
             work.change_graph(&Graph::new(old, Shape::OLD));
@@ -87,12 +97,15 @@ where
     }
     say("ready")?;
     io::stdin().read_line(&mut String::new())?;
+    if work.held() == 0 {
+        return Ok(say("nothing")?);
+    }
     let outcome = work.flush_to(&options, PATIENCE).await;
     Ok(say(&ended(&outcome))?)
 }
 
 /// What a program says when its flush is over.
-pub fn ended(outcome: &Result<Flushed, Failed>) -> String {
+pub(super) fn ended(outcome: &Result<Flushed, Failed>) -> String {
     match outcome {
         Ok(_) => "committed".to_owned(),
         Err(error) if error.is_commit_unknown => format!("unknown: {error}"),
@@ -101,11 +114,7 @@ pub fn ended(outcome: &Result<Flushed, Failed>) -> String {
 }
 
 /// Says something to who has started this program.
-///
-/// # Errors
-///
-/// If nobody is there.
-pub fn say(what: &str) -> io::Result<()> {
+pub(super) fn say(what: &str) -> io::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "{what}")?;
     stdout.flush()

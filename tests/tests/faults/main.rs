@@ -6,14 +6,13 @@
 
 mod connection;
 mod disk;
-mod journal;
 
 use std::process::Command;
 
 use ordid_tests::{
     faults::{
-        Sqlx, commit, cut, deadlock, ended, galera, kill, language, limits, markers, memory,
-        refused, restart, standby, truth,
+        Sqlx, commit, cut, deadlock, ended, galera, journal, kill, language, limits, markers,
+        memory, refused, restart, standby, truth,
     },
     trials::run_all,
 };
@@ -25,7 +24,7 @@ fn main() {
         connection::trials(servers, trials);
         restart::trials::<Sqlx>(servers, trials);
         kill::trials::<Sqlx>(servers, trials, program);
-        journal::trials(servers, trials);
+        journal::trials::<Sqlx>(servers, trials, program);
         deadlock::trials::<Sqlx>(servers, trials);
         ended::trials::<Sqlx>(servers, trials);
         markers::trials::<Sqlx>(servers, trials);

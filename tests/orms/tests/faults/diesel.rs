@@ -1,18 +1,21 @@
 //! Diesel and diesel-async, over connections of their own.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use diesel::{MysqlConnection, PgConnection, SqliteConnection};
 use diesel_async::{
     AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
 };
 use ordid::OrderedKey;
-use ordid_diesel::{Flushed, Progress, Retry, UnitOfWork};
+use ordid_diesel::{Flushed, Journaled, Progress, Retry, UnitOfWork};
+use ordid_file::FlushJournal;
 use ordid_tests::{
     faults::{Engine, Failed, Flusher, Graph, HowChanged, Library, ended::FlushesWithin},
     servers::{Client as _, Options},
     trials::Outcome,
 };
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     establish::Known,
@@ -48,6 +51,9 @@ pub trait Rows: Known<Database: Engine> {
 
     /// Adds updates of the customers, and deletes the items.
     fn change(work: &mut UnitOfWork<Self>, graph: &Graph);
+
+    /// A journal for these rows.
+    fn journaled(journal: FlushJournal) -> Journaled<Self>;
 }
 
 /// Defines the entities for a database, whose key columns have this type in `table!`.
@@ -96,7 +102,7 @@ macro_rules! database {
                 }
             }
 
-            #[derive(OrderedKey)]
+            #[derive(OrderedKey, Serialize, Deserialize)]
             #[diesel(table_name = customers)]
             #[ordid(diesel, columns)]
             struct Customer {
@@ -106,7 +112,7 @@ macro_rules! database {
                 bucket: i64,
             }
 
-            #[derive(OrderedKey)]
+            #[derive(OrderedKey, Serialize, Deserialize)]
             #[diesel(table_name = orders)]
             #[ordid(diesel)]
             struct Order {
@@ -119,7 +125,7 @@ macro_rules! database {
                 label: String,
             }
 
-            #[derive(OrderedKey)]
+            #[derive(OrderedKey, Serialize, Deserialize)]
             #[diesel(table_name = items)]
             #[ordid(diesel)]
             struct Item {
@@ -169,6 +175,11 @@ macro_rules! database {
                     for it in &graph.customers {
                         work.add(customer(it));
                     }
+                }
+
+                fn journaled(journal: FlushJournal) -> Journaled<Self> {
+                    let journal = Journaled::new(journal);
+                    journal.row::<Customer>().row::<Order>().row::<Item>()
                 }
 
                 fn change(work: &mut UnitOfWork<Self>, graph: &Graph) {
@@ -234,6 +245,15 @@ where
         let url = Self::Database::client_url(options);
         let outcome = O::remove_old_markers(url, O::Backend::SETUP).await;
         outcome.map_err(|error| Failed::from(&error))
+    }
+
+    fn with_journal_in(self, path: &Path) -> Outcome<Self> {
+        let journal = FlushJournal::open(path)?;
+        Ok(Self(self.0.with_journal(O::Backend::journaled(journal))))
+    }
+
+    fn resume(&mut self) -> Outcome<usize> {
+        Ok(self.0.resume()?)
     }
 
     fn add_graph(&mut self, graph: &Graph) {

@@ -31,8 +31,8 @@ use std::{
 
 use ordid_tests::{
     faults::{
-        Flusher, Library, commit, cut, deadlock, ended, galera, kill, language, limits, markers,
-        memory, refused, restart, standby, truth,
+        Flusher, Library, commit, cut, deadlock, ended, galera, journal, kill, language, limits,
+        markers, memory, refused, restart, standby, truth,
     },
     servers::{Options, Servers},
     trials::{Outcome, run_all},
@@ -51,14 +51,19 @@ fn main() -> ExitCode {
             galera::trials::<seaorm::SeaOrm>(&cluster, trials);
             galera::trials::<mysql_async::MysqlAsync>(&cluster, trials);
             silence::trials(servers, trials);
-            of::<diesel::Diesel>(servers, trials, || program("diesel"));
-            of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
+            with_journals::<diesel::Diesel>(servers, trials, || program("diesel"));
+            with_journals::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
             on_files::<rusqlite::Work>(trials, || program("rusqlite"));
+            journal::on_files::<rusqlite::Work>(trials, || program("rusqlite"));
             let mut all = Vec::new();
-            of::<tokio_postgres::TokioPostgres>(servers, &mut all, || program("tokio_postgres"));
-            of::<tokio_postgres::PostgresCrate>(servers, &mut all, || program("postgres_crate"));
-            of::<mysql_async::MysqlAsync>(servers, &mut all, || program("mysql_async"));
+            with_journals::<tokio_postgres::TokioPostgres>(servers, &mut all, || {
+                program("tokio_postgres")
+            });
+            with_journals::<tokio_postgres::PostgresCrate>(servers, &mut all, || {
+                program("postgres_crate")
+            });
+            with_journals::<mysql_async::MysqlAsync>(servers, &mut all, || program("mysql_async"));
             // The others are `SQLx`'s.
             let own = |trial: &libtest_mimic::Trial| {
                 let prefixes = [tokio::PREFIX, tokio::BLOCKING, mysql::PREFIX];
@@ -103,6 +108,16 @@ fn of<L: Library>(
     memory::trials::<L>(servers, trials, program);
     truth::trials::<L>(servers, trials);
     standby::trials::<L>(servers, trials);
+}
+
+/// Of a library that has journals.
+fn with_journals<L: Library>(
+    servers: &Servers,
+    trials: &mut Vec<libtest_mimic::Trial>,
+    program: kill::Program,
+) {
+    of::<L>(servers, trials, program);
+    journal::trials::<L>(servers, trials, program);
 }
 
 /// Of a library that has SQLite alone.

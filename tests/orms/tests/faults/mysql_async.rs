@@ -1,9 +1,10 @@
 //! mysql_async, over pools of its own.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use mysql_async::{Conn, TxOpts, prelude::Queryable as _};
-use ordid_mysql_async::{Flushed, Progress, Retry, UnitOfWork};
+use ordid_file::FlushJournal;
+use ordid_mysql_async::{Flushed, Journaled, Progress, Retry, UnitOfWork};
 use ordid_tests::{
     faults::{Failed, Flusher, Graph, HowChanged, Library, ended::FlushesWithin},
     servers::{Client as _, Options},
@@ -14,7 +15,7 @@ use sqlx::{MySql, Postgres, Sqlite};
 use crate::{
     keys::key,
     mysql::{self, PREFIX, flush, pool},
-    plain::{Customer, Order, customer, item, with_rows},
+    plain::{Customer, Item, Order, customer, item, with_rows},
 };
 
 /// mysql_async, with `SQLx` in the place of what it has no databases for.

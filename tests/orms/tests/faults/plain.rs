@@ -1,10 +1,11 @@
 //! Entities of the libraries that ask nothing of an entity beside its derive: rusqlite, tokio-postgres and mysql_async.
 
 use ordid::OrderedKey;
+use serde::{Deserialize, Serialize};
 
 use crate::keys::{CustomerId, ItemId, OrderId, key};
 
-#[derive(OrderedKey)]
+#[derive(OrderedKey, Serialize, Deserialize)]
 #[ordid(table = "customers", columns)]
 pub struct Customer {
     pub id: CustomerId,
@@ -13,7 +14,7 @@ pub struct Customer {
     pub bucket: i64,
 }
 
-#[derive(OrderedKey)]
+#[derive(OrderedKey, Serialize, Deserialize)]
 #[ordid(table = "orders")]
 pub struct Order {
     pub id: OrderId,
@@ -25,7 +26,7 @@ pub struct Order {
     pub label: String,
 }
 
-#[derive(OrderedKey)]
+#[derive(OrderedKey, Serialize, Deserialize)]
 #[ordid(table = "items")]
 pub struct Item {
     #[ordid(key)]
@@ -71,6 +72,16 @@ macro_rules! with_rows {
 
         fn with_new_memory(self) -> Self {
             Self(self.0.with_new_memory())
+        }
+
+        fn with_journal_in(self, path: &Path) -> Outcome<Self> {
+            let journal = Journaled::new(FlushJournal::open(path)?);
+            let rows = journal.row::<Customer>().row::<Order>().row::<Item>();
+            Ok(Self(self.0.with_journal(rows)))
+        }
+
+        fn resume(&mut self) -> Outcome<usize> {
+            Ok(self.0.resume()?)
         }
 
         fn add_graph(&mut self, graph: &Graph) {

@@ -1,8 +1,9 @@
 //! rusqlite, which has files alone.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
-use ordid_rusqlite::{Flushed, Progress, Retry, UnitOfWork};
+use ordid_file::FlushJournal;
+use ordid_rusqlite::{Flushed, Journaled, Progress, Retry, UnitOfWork};
 use ordid_tests::{
     faults::{Failed, Flusher, Graph, HowChanged},
     servers::{Client as _, Options},
@@ -13,7 +14,7 @@ use sqlx::Sqlite;
 use crate::{
     keys::key,
     lite::{flush, open},
-    plain::{Customer, Order, customer, item, with_rows},
+    plain::{Customer, Item, Order, customer, item, with_rows},
 };
 
 /// The unit of work, flushed over connections of its own.

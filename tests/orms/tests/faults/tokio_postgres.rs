@@ -1,19 +1,20 @@
 //! tokio-postgres and the crate `postgres`, over connections of their own.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
+use ordid_file::FlushJournal;
 use ordid_tests::{
     faults::{Failed, Flusher, Graph, HowChanged, Library},
     servers::{Client as _, Options},
     trials::Outcome,
 };
-use ordid_tokio_postgres::{Flushed, Progress, Retry, UnitOfWork};
+use ordid_tokio_postgres::{Flushed, Journaled, Progress, Retry, UnitOfWork};
 use postgres::{Client, NoTls};
 use sqlx::{MySql, Postgres, Sqlite};
 
 use crate::{
     keys::key,
-    plain::{Customer, Order, customer, item, with_rows},
+    plain::{Customer, Item, Order, customer, item, with_rows},
     tokio::{BLOCKING, PREFIX, connect, flush_blocking, on_thread},
 };
 

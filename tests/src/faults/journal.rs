@@ -3,44 +3,51 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use ordid_sqlx::{Retry, UnitOfWork};
-use ordid_tests::{
-    faults::{
-        Engine, Flusher as _, Found, Graph, PATIENCE, Remote as _, Shape, Site, Tally,
-        cut::{EAGER, through},
-        kill::{Changes, Process, kill_at_random, usual},
-        on_file, on_server, times, truth,
-    },
+use ordid_sqlx::Retry;
+use sqlx::{ConnectOptions as _, Postgres, Sqlite};
+
+use super::{
+    Flusher, Found, Graph, Library, PATIENCE, Remote as _, Shape, Site, Tally,
+    cut::{EAGER, through},
+    kill::{Changes, Process, Program, kill_at_random, usual},
+    on_file, on_server, times, truth,
+};
+use crate::{
     proxy::{Fault, Proxy},
     servers::Servers,
     trials::Outcome,
 };
-use sqlx::{ConnectOptions as _, MySql, Postgres, Sqlite};
 
-use crate::program;
+const NAME: &str = "changes_of_a_killed_client_are_resumed_from_its_journal";
+const MARKED: &str =
+    "the_next_run_looks_for_the_marker_row_of_rows_that_the_database_would_take_twice";
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    const NAME: &str = "changes_of_a_killed_client_are_resumed_from_its_journal";
-    on_server::<UnitOfWork<Postgres>, _, _>(trials, servers, "postgres", NAME, resumed);
-    on_server::<UnitOfWork<MySql>, _, _>(trials, servers, "mariadb", NAME, resumed);
-    on_file::<UnitOfWork<Sqlite>, _, _>(trials, NAME, resumed);
-    const MARKED: &str =
-        "the_next_run_looks_for_the_marker_row_of_rows_that_the_database_would_take_twice";
-    on_server::<UnitOfWork<Postgres>, _, _>(trials, servers, "postgres", MARKED, marked);
+/// Adds the tests of a library, whose program does as [`kill::run`](super::kill::run) does.
+pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>, program: Program) {
+    let name = "postgres";
+    on_server::<L::Postgres, _, _>(trials, servers, name, NAME, move |site| {
+        resumed::<L::Postgres>(site, program)
+    });
+    on_server::<L::MySql, _, _>(trials, servers, "mariadb", NAME, move |site| {
+        resumed::<L::MySql>(site, program)
+    });
+    on_files::<L::Sqlite>(trials, program);
+    on_server::<L::Postgres, _, _>(trials, servers, name, MARKED, marked::<L::Postgres>);
+}
+
+/// Adds those of SQLite.
+pub fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>, program: Program) {
+    on_file::<W, _, _>(trials, NAME, move |site| resumed::<W>(site, program));
 }
 
 /// The COMMIT of a run that has ended takes effect while the next run waits for it, or never.
-async fn marked(site: Site<Postgres>) -> Outcome {
+async fn marked<W: Flusher<Database = Postgres>>(site: Site<Postgres>) -> Outcome {
     truth::postgres_not_unique(&site).await?;
     let folder = tempfile::tempdir()?;
     let journal = folder.path().join("rows.journal");
     for (unit, lands) in [(1, true), (2, false)] {
         let graph = Graph::new(unit, Shape::SMALL);
-        let begin = |retry| {
-            let journaled = Postgres::journaled(&journal)?;
-            let work = UnitOfWork::<Postgres>::begin(retry).with_new_memory();
-            Outcome::Ok(work.with_journal(journaled))
-        };
+        let begin = |retry| W::begin(retry).with_new_memory().with_journal_in(&journal);
         let mut first = begin(Retry::NONE)?;
         first.add_graph(&graph);
         let proxy = Proxy::start(Postgres::address(site.options())?).await?;
@@ -78,20 +85,20 @@ async fn marked(site: Site<Postgres>) -> Outcome {
 }
 
 /// Changes with a journal: the next run of the program goes on, and is killed now and then, too.
-async fn resumed<DB: Engine>(site: Site<DB>) -> Outcome {
+async fn resumed<W: Flusher>(site: Site<W::Database>, program: Program) -> Outcome {
     let url = site.options().to_url_lossy().to_string();
     let folder = tempfile::tempdir()?;
     let journal = folder.path().join("changes.journal");
     let file = journal.to_str().ok_or("a folder with another name")?;
     let change = |old: u32| Process::start(program(), &[&url, "change", &old.to_string(), file]);
     let resume = || Process::start(program(), &[&url, "resume", file]);
-    let usual = usual::<UnitOfWork<DB>>(&site, change).await?;
+    let usual = usual::<W>(&site, change).await?;
     let (mut resumed, mut there, mut not_begun, mut killed_again) = (0, 0, 0, 0);
     let mut tally = Tally::NONE;
     let mut rows = 0;
     let runs = times(8, 300);
     for number in 3..3 + runs {
-        let changes = Changes::prepare::<UnitOfWork<DB>>(&site, number).await?;
+        let changes = Changes::prepare::<W>(&site, number).await?;
         let mut last = kill_at_random(&mut change(2 * number)?, usual)?;
         let mut found = changes.look(&site).await?;
         tally.client(&last, found);
@@ -122,13 +129,13 @@ async fn resumed<DB: Engine>(site: Site<DB>) -> Outcome {
         }
         drop(process);
         assert_eq!(std::fs::metadata(&journal)?.len(), 0, "{what}: pending");
-        changes.make_anew::<UnitOfWork<DB>>(&site, after).await?;
+        changes.make_anew::<W>(&site, after).await?;
         rows = changes.rows() * usize::try_from(number + 1)?;
     }
     eprintln!(
         "{} killed {runs} times in {usual:?} of journaled changes, {killed_again} of them once more: \
          {resumed} resumed, {there} were there, {not_begun} had not begun",
-        std::any::type_name::<DB>()
+        std::any::type_name::<W>()
     );
     assert!(resumed >= runs / 10, "the kills came too early or too late");
     // The old rows, what the next run resumed, and what went on.
