@@ -183,7 +183,7 @@ impl UnitOfWork {
     /// As [`flush`](Self::flush), but never one that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that
     /// question belongs to your commit.
     pub async fn flush_in(&mut self, transaction: &mut Transaction<'_>) -> Result<Flushed, Error> {
-        let source = on(Borrowed::Transaction(transaction.client()));
+        let source = on(Borrowed::Shared(transaction.client()));
         self.0.flush(source, TransactionScope::Savepoint).await
     }
 }
