@@ -21,8 +21,8 @@ pub use core::{
 #[cfg(feature = "sqids04")]
 pub use crate::key::short::{ShortKey, Sqids};
 pub use crate::{
-    __engines_by_feature as engines_by_feature, __is_there as is_there,
-    __keeps_order as keeps_order, __key_type_interop as key_type_interop,
+    __engine_otherwise as engine_otherwise, __engines_by_feature as engines_by_feature,
+    __is_there as is_there, __keeps_order as keeps_order, __key_type_interop as key_type_interop,
     __native_columns as native_columns, __no_column as no_column, __short_key as short_key,
     __unknown_engine as unknown_engine, Error,
     entity::{

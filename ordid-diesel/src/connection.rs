@@ -29,6 +29,9 @@ use diesel_async::{AsyncConnection, TransactionManager as _};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 #[cfg(feature = "async")]
 use ordid_sql::spi::BoxFuture;
+#[cfg(feature = "async")]
+pub(crate) use ordid_sql::table_driver::Awaited;
+pub(crate) use ordid_sql::table_driver::Blocking;
 use ordid_sql::{
     DriverError, EngineProfile, FlushDialect,
     spi::{
@@ -107,7 +110,7 @@ pub(crate) enum Control<'s> {
     Rollback,
 }
 
-/// How the calls of a kind of connections are made: [`Blocking`] or [`Awaited`].
+/// How the calls of a kind of connections are made: [`Blocking`] are Diesel's, [`Awaited`] those of diesel-async.
 pub(crate) trait Calls<C>: 'static {
     /// The backend of the connections.
     type DB: Backend;
@@ -159,15 +162,6 @@ pub(crate) trait Calls<C>: 'static {
         None
     }
 }
-
-/// Diesel's connections.
-#[derive(Debug)]
-pub enum Blocking {}
-
-/// Connections of diesel-async.
-#[cfg(feature = "async")]
-#[derive(Debug)]
-pub enum Awaited {}
 
 /// Implements [`Calls`]. `$wait` is `.await` where the library's calls return futures, and a query is lent by `&` where
 /// they block.

@@ -12,8 +12,8 @@ use ordid_core::{KeyField, KeyOf, OrderedKey, storage::Column};
 use ordid_sql::{
     Columns, RowSink as _,
     follower::{self, FollowDialect, FollowError as Failed, FollowNames, FollowerDriver},
-    spi::{BoxFuture, RowBinder as _, Statement, StatementKind, blocking},
-    table_driver::{Sent, TableDriver},
+    spi::{BoxFuture, RowBinder as _, Statement, StatementKind},
+    table_driver::{Kind, Sent, TableDriver},
 };
 
 #[cfg(feature = "async")]
@@ -161,23 +161,6 @@ where
     }
 }
 
-/// How a kind of connections answers.
-pub trait Kind: 'static {
-    #[doc(hidden)]
-    type Answer<'a, T: Send + 'a>;
-
-    #[doc(hidden)]
-    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> Self::Answer<'a, T>;
-}
-
-impl Kind for Blocking {
-    type Answer<'a, T: Send + 'a> = T;
-
-    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> T {
-        blocking(call)
-    }
-}
-
 impl<'c, DB, R, C> From<&'c mut C> for Over<'c, DB, R, Blocking>
 where
     DB: Backend,
@@ -189,15 +172,6 @@ where
             connection: Box::new(Connection::<C, Blocking>(connection, PhantomData)),
             kind: PhantomData,
         }
-    }
-}
-
-#[cfg(feature = "async")]
-impl Kind for Awaited {
-    type Answer<'a, T: Send + 'a> = BoxFuture<'a, T>;
-
-    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
-        Box::pin(call)
     }
 }
 
@@ -219,11 +193,7 @@ where
 impl<DB: Backend, R: Send + 'static, K: Kind> TableDriver for Diesel<DB, R, K> {
     type Error = DieselError;
     type Source<'c> = Over<'c, DB, R, K>;
-    type Answer<'a, T: Send + 'a> = K::Answer<'a, T>;
-
-    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> K::Answer<'a, T> {
-        K::answer(call)
-    }
+    type Kind = K;
 
     fn texts<'a>(over: &'a mut Over<'_, DB, R, K>, sql: String) -> Sent<'a, Self, Vec<String>> {
         Box::pin(async move {
@@ -238,9 +208,6 @@ impl<DB: Backend, R: Send + 'static, K: Kind> TableDriver for Diesel<DB, R, K> {
             done.map_err(|error| classify::<DB>(error, false))
         })
     }
-
-    /// The connection is the user's.
-    fn release(_: &mut Over<'_, DB, R, K>, _: bool) {}
 }
 
 impl<DB, E, K> FollowerDriver<E> for Diesel<DB, E, K>
@@ -292,9 +259,6 @@ where
     fn key(row: &E) -> Option<KeyOf<E>> {
         row.key()
     }
-
-    /// Nothing is prepared by name that Diesel does not keep, and it keeps nothing of a follower.
-    fn isolate(_: &mut Over<'_, DB, E, K>) {}
 }
 
 /// Returns the position of the key's column.

@@ -10,17 +10,16 @@ use ordid_core::{
     KeyField, KeyOf, OrderedKey,
     storage::{ColumnOn, dialect::Postgres},
 };
-use ordid_sql::partitions::{self, PartitionDriver};
+use ordid_sql::{
+    partitions::{self, PartitionDriver},
+    table_driver::Kind,
+};
 
 pub use ordid_sql::partitions::{Partition, Period};
 
 #[cfg(feature = "async")]
 use crate::connection::Awaited;
-use crate::{
-    connection::Blocking,
-    follower::{Diesel, Kind},
-    stored::StoredAs,
-};
+use crate::{connection::Blocking, follower::Diesel, stored::StoredAs};
 
 /// Lists the partitions of an entity's table, creates the next ones, and says which are old. A call takes `&mut` a
 /// connection of Diesel's, in a transaction or not, and blocks. [`partitions::Partitions`] says which locks the calls take.

@@ -1,11 +1,10 @@
 //! One unit of work over several databases.
 
 use diesel::connection::LoadConnection;
-use ordid_sql::{
-    Flushed, Sharded,
-    spi::{TransactionScope, blocking},
-};
+use ordid_sql::{Flushed, Sharded, spi::blocking};
 
+#[cfg(feature = "async")]
+use crate::connection::Awaited;
 use crate::{
     Error,
     backend::Backend,
@@ -68,13 +67,8 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     where
         C: LoadConnection<Backend = DB> + 'static,
     {
-        let databases = connections.len();
-        let mut connections: Vec<_> = connections.iter_mut().map(Some).collect();
-        blocking(self.0.flush(engine::<DB>(), databases, |work, shard| {
-            let connection = connections[shard].take();
-            let source = Source::<Blocking, C>::one(connection.expect("a shard is flushed once"));
-            Box::pin(work.0.flush(source, TransactionScope::Transaction))
-        }))
+        let sources = connections.iter_mut().map(Source::<Blocking, C>::one);
+        blocking(self.0.flush(sources))
     }
 
     /// As [`flush`](Self::flush), over connections that a function makes, or takes from a pool, for the shard
@@ -89,12 +83,9 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         E: std::error::Error + Send + Sync + 'static,
         F: Fn(usize) -> Result<C, E> + Send + Sync,
     {
-        let databases = self.sharding().shards();
-        let connect = &connect;
-        blocking(self.0.flush(engine::<DB>(), databases, |work, shard| {
-            let source = Source::blocking(move || connect(shard));
-            Box::pin(work.0.flush(source, TransactionScope::Transaction))
-        }))
+        let (shards, connect) = (0..self.sharding().shards(), &connect);
+        let sources = shards.map(|shard| Source::blocking(move || connect(shard)));
+        blocking(self.0.flush(sources))
     }
 
     /// As [`flush`](Self::flush), over connections of diesel-async: all shards at the same time. As to dropping
@@ -112,12 +103,8 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     where
         C: diesel_async::AsyncConnection<Backend = DB> + 'static,
     {
-        let databases = connections.len();
-        let mut connections: Vec<_> = connections.iter_mut().map(Some).collect();
-        self.0.flush(engine::<DB>(), databases, move |work, shard| {
-            let connection = connections[shard].take();
-            Box::pin(work.flush_async(connection.expect("a shard is flushed once")))
-        })
+        let sources = connections.iter_mut().map(Source::<Awaited, C>::one);
+        self.0.flush(sources)
     }
 
     /// As [`flush_async`](Self::flush_async), over connections that a function makes, or takes from a pool, for
@@ -137,10 +124,10 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         F: Fn(usize) -> W + Clone + Send + 'a,
         W: Future<Output = Result<C, E>> + Send + 'a,
     {
-        let databases = self.sharding().shards();
-        self.0.flush(engine::<DB>(), databases, move |work, shard| {
+        let shards = 0..self.sharding().shards();
+        self.0.flush(shards.map(move |shard| {
             let connect = connect.clone();
-            Box::pin(work.flush_with_async(move || connect(shard)))
-        })
+            Source::awaited(move || connect(shard))
+        }))
     }
 }

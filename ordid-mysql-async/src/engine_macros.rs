@@ -4,18 +4,14 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine {
-    (key: $key:ty, $scheme:ty) => {};
-    (all: $key:ty, $scheme:ty, $raw:ident) => {
-        $crate::engine! {
-            mysql: $key, $scheme, $crate::__private::Native<$scheme, $crate::__private::dialect::MySql>
-        }
-    };
     (mysql: $key:ty, $scheme:ty, $column:ty) => {
         $crate::__private::keeps_order! { $scheme, $column }
         $crate::__implement! { $key, $column }
     };
-    ($engine:tt: $($key:tt)*) => {
-        $crate::__private::unknown_engine! { $engine: "mysql = binary16" }
+    ($($other:tt)*) => {
+        $crate::__private::engine_otherwise! {
+            { $crate::engine } "mysql_async", mysql: MySql, "mysql = binary16"; $($other)*
+        }
     };
 }
 

@@ -12,8 +12,7 @@ use ordid_core::{
 use ordid_sql::{
     DriverError,
     follower::{self, FollowError as Failed, FollowerDriver},
-    spi::BoxFuture,
-    table_driver::{Sent, TableDriver},
+    table_driver::{Awaited, Sent, TableDriver},
 };
 
 use crate::{
@@ -121,11 +120,7 @@ impl Over<'_> {
 impl TableDriver for MysqlAsync {
     type Error = Error;
     type Source<'c> = Over<'c>;
-    type Answer<'a, T: Send + 'a> = BoxFuture<'a, T>;
-
-    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
-        Box::pin(call)
-    }
+    type Kind = Awaited;
 
     fn texts<'a>(over: &'a mut Over<'_>, sql: String) -> Sent<'a, Self, Vec<String>> {
         Box::pin(over.query(sql, Vec::new()))
@@ -134,9 +129,6 @@ impl TableDriver for MysqlAsync {
     fn run<'a>(over: &'a mut Over<'_>, sql: String) -> Sent<'a, Self, ()> {
         Box::pin(async move { over.0.query(sql, Vec::new()).await.map(drop) })
     }
-
-    /// The connection is the user's, and is closed where it is found to be lost.
-    fn release(_: &mut Over<'_>, _: bool) {}
 }
 
 impl<E> FollowerDriver<E> for MysqlAsync
@@ -159,7 +151,4 @@ where
     fn key(row: &E) -> Option<KeyOf<E>> {
         row.key()
     }
-
-    /// A statement is closed as soon as it is answered.
-    fn isolate(_: &mut Over<'_>) {}
 }

@@ -151,9 +151,6 @@ pub mod engine {
 pub mod __private {
     pub use crate::stored::{Parsed, StoredAs};
     pub use mysql_async::{Value, prelude::FromValue};
-    pub use ordid_core::{
-        __private::{NamedColumn, Native, keeps_order, unknown_engine},
-        storage::dialect,
-    };
+    pub use ordid_core::__private::{NamedColumn, engine_otherwise, keeps_order};
     pub use std::convert::From;
 }

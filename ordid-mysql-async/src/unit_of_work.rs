@@ -211,12 +211,7 @@ impl ShardedUnitOfWork {
     ///
     #[doc = ordid_sql::documentation!(sharded_errors)]
     pub async fn flush(&mut self, pools: &[Pool]) -> Result<Vec<Flushed>, Error> {
-        let flush = self
-            .0
-            .flush(EngineProfile::MYSQL, pools.len(), |work, shard| {
-                Box::pin(work.flush(&pools[shard]))
-            });
-        flush.await
+        self.0.flush(pools.iter().map(PoolSource::of)).await
     }
 }
 

@@ -4,21 +4,14 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine {
-    (key: $key:ty, $scheme:ty) => {};
-    (all: $key:ty, $scheme:ty, PushId) => {
-        $crate::__private::no_column! { "oracle", PushId }
-    };
-    (all: $key:ty, $scheme:ty, $raw:ident) => {
-        $crate::engine! {
-            oracle: $key, $scheme, $crate::__private::Native<$scheme, $crate::__private::dialect::Oracle>
-        }
-    };
     (oracle: $key:ty, $scheme:ty, $column:ty) => {
         $crate::__private::keeps_order! { $scheme, $column }
         $crate::__implement! { $key, $column }
     };
-    ($engine:tt: $($key:tt)*) => {
-        $crate::__private::unknown_engine! { $engine: "oracle = raw16" }
+    ($($other:tt)*) => {
+        $crate::__private::engine_otherwise! {
+            { $crate::engine } "oracle", oracle: Oracle, "oracle = raw16"; $($other)*
+        }
     };
 }
 

@@ -164,8 +164,5 @@ pub mod __private {
         Connection, Result, SqlValue,
         sql_type::{FromSql, ToSql, ToSqlNull},
     };
-    pub use ordid_core::{
-        __private::{NamedColumn, Native, keeps_order, no_column, unknown_engine},
-        storage::dialect,
-    };
+    pub use ordid_core::__private::{NamedColumn, engine_otherwise, keeps_order};
 }

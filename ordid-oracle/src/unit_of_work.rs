@@ -143,12 +143,8 @@ impl ShardedUnitOfWork {
     /// [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities sends nothing.
     #[doc = ordid_sql::documentation!(sharded_errors)]
     pub fn flush(&mut self, connections: &[Connection]) -> Result<Vec<Flushed>, Error> {
-        let shards = connections.len();
-        let flush = self.0.flush(EngineProfile::ORACLE, shards, |work, shard| {
-            let source = on_connection(&connections[shard]);
-            Box::pin(work.0.flush(source, TransactionScope::Transaction))
-        });
-        Ok(blocking(flush)?)
+        let sources = connections.iter().map(on_connection);
+        Ok(blocking(self.0.flush(sources))?)
     }
 }
 

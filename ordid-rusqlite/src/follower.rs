@@ -8,8 +8,7 @@ use ordid_core::{
 };
 use ordid_sql::{
     follower::{self, FollowError as Failed, FollowerDriver},
-    spi::blocking,
-    table_driver::{Sent, TableDriver},
+    table_driver::{Blocking, Sent, TableDriver},
 };
 use rusqlite::{Connection, Error, Params, Row, Transaction, params_from_iter};
 
@@ -112,11 +111,7 @@ impl Over<'_> {
 impl TableDriver for Rusqlite {
     type Error = Error;
     type Source<'c> = Over<'c>;
-    type Answer<'a, T: Send + 'a> = T;
-
-    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> T {
-        blocking(call)
-    }
+    type Kind = Blocking;
 
     fn texts<'a>(over: &'a mut Over<'_>, sql: String) -> Sent<'a, Self, Vec<String>> {
         let text = |row: &Row<'_>| Ok(row.get::<_, Option<String>>(0)?.unwrap_or_default());
@@ -132,9 +127,6 @@ impl TableDriver for Rusqlite {
             done.map_err(|error| classify(error, &sql))
         })
     }
-
-    /// The connection is the user's.
-    fn release(_: &mut Over<'_>, _: bool) {}
 }
 
 impl<E> FollowerDriver<E> for Rusqlite
@@ -166,7 +158,4 @@ where
     fn key(row: &E) -> Option<KeyOf<E>> {
         row.key()
     }
-
-    /// There is no pooler before a file.
-    fn isolate(_: &mut Over<'_>) {}
 }

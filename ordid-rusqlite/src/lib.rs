@@ -147,10 +147,7 @@ pub mod engine {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::stored::StoredAs;
-    pub use ordid_core::{
-        __private::{NamedColumn, Native, keeps_order, no_column, unknown_engine},
-        storage::dialect,
-    };
+    pub use ordid_core::__private::{NamedColumn, engine_otherwise, keeps_order};
     pub use rusqlite::{
         Result, ToSql,
         types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef},

@@ -2,10 +2,7 @@
 
 use std::{error::Error as StdError, ops::Deref};
 
-use ordid_sql::{
-    Flushed, Sharded,
-    spi::{TransactionScope, blocking},
-};
+use ordid_sql::{Flushed, Sharded, spi::blocking};
 use rusqlite::Connection;
 
 use crate::{
@@ -60,13 +57,7 @@ impl ShardedUnitOfWork {
     ///
     #[doc = ordid_sql::documentation!(sharded_errors)]
     pub fn flush(&mut self, connections: &mut [Connection]) -> Result<Vec<Flushed>, Error> {
-        let shards = connections.len();
-        let mut connections: Vec<_> = connections.iter_mut().map(Some).collect();
-        blocking(self.0.flush(ENGINE, shards, |work, shard| {
-            let connection = connections[shard].take();
-            let source = on_connection(connection.expect("a shard is flushed once"));
-            Box::pin(work.0.flush(source, TransactionScope::Transaction))
-        }))
+        blocking(self.0.flush(connections.iter_mut().map(on_connection)))
     }
 
     /// As [`flush`](Self::flush), over connections that this function opens, or takes from a pool, for the shard with a
@@ -83,10 +74,10 @@ impl ShardedUnitOfWork {
         C: Deref<Target = Connection> + Send,
         E: StdError + Send + Sync + 'static,
     {
-        let (shards, connect) = (self.sharding().shards(), &connect);
-        blocking(self.0.flush(ENGINE, shards, |work, shard| {
-            let source = made_by(move || connect(shard));
-            Box::pin(work.0.flush(source, TransactionScope::Transaction))
-        }))
+        let (shards, connect) = (0..self.sharding().shards(), &connect);
+        blocking(
+            self.0
+                .flush(shards.map(|shard| made_by(move || connect(shard)))),
+        )
     }
 }

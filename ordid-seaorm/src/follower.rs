@@ -6,8 +6,7 @@ use ordid_core::{KeyField, KeyOf, OrderedKey, storage::Column};
 use ordid_sql::{
     DriverError, Failure, FlushDialect,
     follower::{self, FollowDialect, FollowError as Failed, FollowNames, FollowerDriver},
-    spi::BoxFuture,
-    table_driver::{Sent, TableDriver},
+    table_driver::{Awaited, Sent, TableDriver},
 };
 use sea_orm::{
     ActiveModelTrait, ConnectionTrait as _, DatabaseConnection, DatabaseTransaction, DbBackend,
@@ -145,11 +144,7 @@ fn refused(error: DbErr) -> DriverError<DbErr> {
 impl<D: FlushDialect> TableDriver for SeaOrm<D> {
     type Error = DbErr;
     type Source<'c> = Over<'c>;
-    type Answer<'a, T: Send + 'a> = BoxFuture<'a, T>;
-
-    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
-        Box::pin(call)
-    }
+    type Kind = Awaited;
 
     fn texts<'a>(over: &'a mut Over<'_>, sql: String) -> Sent<'a, Self, Vec<String>> {
         Box::pin(async move {
@@ -173,9 +168,6 @@ impl<D: FlushDialect> TableDriver for SeaOrm<D> {
                 .map_err(|error| classify(backend, error, false))
         })
     }
-
-    /// SeaORM's pool finds a lost connection by itself.
-    fn release(_: &mut Over<'_>, _: bool) {}
 }
 
 /// The `Model` of an `ActiveModel`.
@@ -217,7 +209,4 @@ where
     fn key(row: &Model<A>) -> Option<KeyOf<A>> {
         row.clone().into_active_model().key()
     }
-
-    /// SeaORM prepares all that it sends.
-    fn isolate(_: &mut Over<'_>) {}
 }

@@ -5,6 +5,7 @@ use sea_orm::{DatabaseConnection, DbBackend, IntoActiveModel};
 
 use crate::{
     Error,
+    connection::Source,
     entity::{Entity, changed, model},
     failure::engine,
     unit_of_work::UnitOfWork,
@@ -63,11 +64,8 @@ impl ShardedUnitOfWork {
     ///
     #[doc = ordid_sql::documentation!(sharded_errors)]
     pub async fn flush(&mut self, databases: &[DatabaseConnection]) -> Result<Vec<Flushed>, Error> {
-        let engines = databases.iter().map(|db| engine(db.get_database_backend()));
-        let engines = engines.collect::<Result<_, _>>()?;
-        let flush = self.0.flush_each(engines, |work, shard| {
-            Box::pin(work.flush(&databases[shard]))
-        });
-        flush.await
+        let sources = databases.iter().map(Source::of);
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        self.0.flush(sources).await
     }
 }

@@ -44,7 +44,10 @@ pub use driver::{FollowDialect, FollowNames, FollowerDriver};
 pub use error::FollowError;
 pub use position::{Position, Snapshot};
 
-use crate::{EngineProfile, table_driver::Answer};
+use crate::{
+    EngineProfile,
+    table_driver::{Answer, Kind as _},
+};
 use error::Kind;
 use position::State;
 
@@ -205,7 +208,7 @@ where
         over: impl Into<D::Source<'a>>,
     ) -> Answer<'a, D, Position<KeyOf<E>>, FollowError<D::Error>> {
         let mut source = self.open(over);
-        D::answer(async move {
+        D::Kind::answer(async move {
             let position = match &self.rule {
                 Rule::Transactions { .. } => Self::snapshot(&mut source).await.map(Position::seen),
                 Rule::Settled {
@@ -241,7 +244,7 @@ where
     ) -> Answer<'a, D, Batch<E, D::Row>, FollowError<D::Error>> {
         let most = most.max(1);
         let mut source = self.open(over);
-        D::answer(async move {
+        D::Kind::answer(async move {
             let batch = match &self.rule {
                 Rule::Transactions { column } => {
                     Self::next_committed(&mut source, column, position, most).await

@@ -105,7 +105,7 @@ pub use plan::{Action, Chunk, MAX_ROWS, Plan, UpsertStep};
 pub use profile::{EngineProfile, FlushDialect, MessageLimit, ServerFact, TreeDeletes, Updates};
 pub use report::{Flushed, FlushedTable, Progress, Tally};
 pub use retry::Retry;
-pub use sharded::{ShardFlush, Sharded, WrapsWork};
+pub use sharded::{Sharded, WrapsWork};
 pub use sharding::Sharding;
 pub use splits::Splits;
 pub use table::{ColumnSet, Table};

@@ -35,7 +35,10 @@ pub use driver::PartitionDriver;
 pub use error::PartitionError;
 pub use period::Period;
 
-use crate::{cause::Cause, table_driver::Answer};
+use crate::{
+    cause::Cause,
+    table_driver::{Answer, Kind as _},
+};
 use text::Names;
 
 /// The partitions of an entity's table by the time in its keys, on PostgreSQL 12 or later.
@@ -132,7 +135,7 @@ where
         count: u32,
     ) -> Answer<'a, D, Vec<Partition>, PartitionError<D::Error>> {
         let mut source = over.into();
-        D::answer(async move {
+        D::Kind::answer(async move {
             let created = self.create_missing(&mut source, count).await;
             Self::close(source, created)
         })
@@ -195,7 +198,7 @@ where
         over: impl Into<D::Source<'a>>,
     ) -> Answer<'a, D, Vec<Partition>, PartitionError<D::Error>> {
         let mut source = over.into();
-        D::answer(async move {
+        D::Kind::answer(async move {
             let list = Self::read(&mut source).await;
             Self::close(source, list)
         })
@@ -216,7 +219,7 @@ where
         let now = SystemClock.now().as_unix_millis();
         let bound = Timestamp::saturating_from_unix_millis(now.saturating_sub(age));
         let mut source = over.into();
-        D::answer(async move {
+        D::Kind::answer(async move {
             let list = Self::read(&mut source).await.map(|mut list| {
                 list.retain(|it| it.to.is_some_and(|to| to <= bound));
                 list

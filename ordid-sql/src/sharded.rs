@@ -18,7 +18,10 @@ use ordid_core::{
 
 use crate::{
     ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, Generators, Markers, OnConflict,
-    Progress, Retry, Row, Sharding, Work, spi::RowBinder, two_phase::Coordinator, work::Register,
+    Progress, Retry, Row, Sharding, Work,
+    spi::{ConnectionSource, ErrorOf, FlushConnection, RowBinder, TransactionScope},
+    two_phase::Coordinator,
+    work::Register,
 };
 
 /// A library's unit of work, which wraps a [`Work`].
@@ -69,7 +72,7 @@ impl Watch {
 }
 
 /// The flush of one shard.
-pub type ShardFlush<'a, D> =
+pub(crate) type ShardFlush<'a, D> =
     Pin<Box<dyn Future<Output = Result<Flushed, FlushError<D>>> + Send + 'a>>;
 
 impl<W: WrapsWork> Sharded<W> {
@@ -314,30 +317,34 @@ impl<W: WrapsWork> Sharded<W> {
         shards.map(|it| it.work_mut().plan(engine)).collect()
     }
 
-    /// Flushes each shard that has entities by `flush`, which gets the shard's number. All databases are of one engine.
-    ///
-    /// # Errors
-    ///
-    /// As [`flush_each`](Self::flush_each).
-    pub async fn flush<'a, D: Send + 'a>(
-        &'a mut self,
-        engine: EngineProfile,
-        databases: usize,
-        flush: impl FnMut(&'a mut W, usize) -> ShardFlush<'a, D>,
-    ) -> Result<Vec<Flushed>, FlushError<D>> {
-        self.flush_each(vec![engine; databases], flush).await
-    }
-
-    /// As [`flush`](Self::flush), with the engine of each database.
-    ///
-    /// All of them are planned before any is sent: what one shard would refuse to plan must not leave the
-    /// others done.
+    /// Flushes each shard that has entities into its own database, each in a transaction of its own. The first shard takes
+    /// its connections from the first source.
     ///
     /// # Errors
     ///
     /// What cannot be planned, and another number of databases than of shards: then nothing was sent.
     /// Otherwise [`FlushError::shards`] says what became of each.
-    pub async fn flush_each<'a, D: Send + 'a>(
+    pub fn flush<'a, S>(
+        &'a mut self,
+        sources: impl IntoIterator<Item = S>,
+    ) -> impl Future<Output = Result<Vec<Flushed>, FlushError<ErrorOf<S::Connection>>>>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = W::Binder>> + 'a,
+    {
+        let mut sources: Vec<_> = sources.into_iter().map(Some).collect();
+        let engines = sources.iter().flatten().map(S::engine).collect();
+        self.flush_each(engines, move |work, shard| {
+            let source = sources[shard].take().expect("a shard is flushed once");
+            let work = work.work_mut();
+            Box::pin(work.flush(source, TransactionScope::Transaction))
+        })
+    }
+
+    /// As [`flush`](Self::flush), by a function that gets the shard's number, with the engine of each database.
+    ///
+    /// All of them are planned before any is sent: what one shard would refuse to plan must not leave the
+    /// others done.
+    pub(crate) async fn flush_each<'a, D: Send + 'a>(
         &'a mut self,
         engines: Vec<EngineProfile>,
         mut flush: impl FnMut(&'a mut W, usize) -> ShardFlush<'a, D>,

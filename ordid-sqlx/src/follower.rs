@@ -4,7 +4,7 @@ use ordid_core::{KeyField, KeyOf, OrderedKey, storage::Column};
 use ordid_sql::{
     DriverError,
     follower::{self, FollowDialect, FollowError as Failed, FollowerDriver},
-    table_driver::{Sent, TableDriver},
+    table_driver::{Awaited, Sent, TableDriver},
 };
 use sqlx::{
     Arguments as _, AssertSqlSafe, Connection as _, Encode, FromRow, SqlSafeStr as _, SqlStr, Type,
@@ -12,7 +12,7 @@ use sqlx::{
 };
 
 use crate::{
-    backend::{Answer, Backend, BoxFuture},
+    backend::{Answer, Backend},
     classify::classify,
     connection::Source,
     leases::{Sqlx, ask_alone},
@@ -81,11 +81,7 @@ impl<DB: Backend, K: StoredAs<DB>> Encode<'_, DB> for Bound<K> {
 impl<DB: Backend> TableDriver for Sqlx<DB> {
     type Error = sqlx::Error;
     type Source<'c> = Source<'c, DB>;
-    type Answer<'a, T: Send + 'a> = BoxFuture<'a, T>;
-
-    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
-        Box::pin(call)
-    }
+    type Kind = Awaited;
 
     fn texts<'a>(source: &'a mut Source<'_, DB>, sql: String) -> Sent<'a, Self, Vec<String>> {
         // All names in it are quoted.

@@ -6,6 +6,7 @@ use sqlx::Pool;
 use crate::{
     Error,
     backend::{Backend, Entity},
+    connection::Source,
     unit_of_work::UnitOfWork,
 };
 
@@ -87,9 +88,6 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     ///
     #[doc = ordid_sql::documentation!(sharded_errors)]
     pub async fn flush(&mut self, pools: &[Pool<DB>]) -> Result<Vec<Flushed>, Error> {
-        let flush = self.0.flush(DB::PROFILE, pools.len(), |work, shard| {
-            Box::pin(work.flush(&pools[shard]))
-        });
-        flush.await
+        self.0.flush(pools.iter().map(Source::of)).await
     }
 }

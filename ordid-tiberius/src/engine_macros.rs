@@ -7,18 +7,6 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine {
-    (key: $key:ty, $scheme:ty) => {};
-    (all: $key:ty, $scheme:ty, u64) => {
-        $crate::__private::no_column! { "tiberius", u64 }
-    };
-    (all: $key:ty, $scheme:ty, PushId) => {
-        $crate::__private::no_column! { "tiberius", PushId }
-    };
-    (all: $key:ty, $scheme:ty, $raw:ident) => {
-        $crate::engine! {
-            sql_server: $key, $scheme, $crate::__private::Native<$scheme, $crate::__private::dialect::SqlServer>
-        }
-    };
     (sql_server: $key:ty, $scheme:ty, $column:ty) => {
         $crate::__private::keeps_order! { $scheme, $column }
         $crate::__implement_stored_as! { $key, $column, SqlServer }
@@ -28,9 +16,10 @@ macro_rules! __engine {
         $crate::__private::keeps_order! { $scheme, $column }
         $crate::__implement_stored_as! { $key, $column, Babelfish }
     };
-    ($engine:tt: $($key:tt)*) => {
-        $crate::__private::unknown_engine! {
-            $engine: "sql_server = unique_identifier, babelfish = babelfish_unique_identifier"
+    ($($other:tt)*) => {
+        $crate::__private::engine_otherwise! {
+            { $crate::engine } "tiberius", sql_server: SqlServer,
+            "sql_server = unique_identifier, babelfish = babelfish_unique_identifier"; $($other)*
         }
     };
 }

@@ -171,7 +171,7 @@ pub mod engine {
 #[doc(hidden)]
 pub mod __private {
     pub use ordid_core::{
-        __private::{NamedColumn, Native, keeps_order, no_column, unknown_engine},
+        __private::{NamedColumn, engine_otherwise, keeps_order},
         storage::dialect,
     };
     pub use tiberius::{ColumnData, FromSql, FromSqlOwned, IntoSql, Result, ToSql};

@@ -1,12 +1,12 @@
 //! One unit of work over several servers.
 
 use ordid_core::storage::dialect::SqlServer;
-use ordid_sql::{Flushed, ShardFlush, Sharded};
+use ordid_sql::{Flushed, Sharded};
 use tiberius::Client;
 
 use crate::{
     Entity, Error, Flavour, Stream, UnitOfWork,
-    unit_of_work::{Connect, Connecting},
+    unit_of_work::{Connect, Connecting, Source},
 };
 
 #[doc = ordid_sql::documentation!(sharded_parts)]
@@ -83,16 +83,12 @@ impl<D: Flavour> ShardedUnitOfWork<D> {
         clients: &'c mut [Client<S>],
         connect: Option<&'c (dyn Fn(usize) -> Connecting<'c, S> + Sync)>,
     ) -> Result<Vec<Flushed>, Error> {
-        let databases = clients.len();
-        let mut clients = clients.iter_mut().enumerate();
-        let flush = |work, shard| -> ShardFlush<'_, tiberius::error::Error> {
-            // Shards come in their order, those without entities left out.
-            let client = clients.find(|(number, _)| *number == shard);
-            let (_, client) = client.expect("there are as many clients as shards");
+        let clients = clients.iter_mut().enumerate();
+        let sources = clients.map(|(shard, client)| {
             let connect =
                 connect.map(|connect| -> Connect<'_, S> { Box::new(move || connect(shard)) });
-            Box::pin(UnitOfWork::flush_over(work, client, connect))
-        };
-        Ok(self.0.flush(D::PROFILE, databases, flush).await?)
+            Source::<S, D>::new(client, connect)
+        });
+        Ok(self.0.flush(sources).await?)
     }
 }

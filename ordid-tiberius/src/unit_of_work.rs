@@ -7,9 +7,8 @@ use ordid_core::storage::dialect::{Babelfish, SqlServer};
 use ordid_sql::{FlushDialect, FlushError, Flushed, Work, spi::TransactionScope};
 use tiberius::Client;
 
-pub(crate) use self::connection::{Connect, Connecting};
+pub(crate) use self::connection::{Connect, Connecting, Source};
 
-use self::connection::Source;
 pub(crate) use self::load::offers as load_offers;
 use crate::{
     binder::{Binder, Entity},
@@ -238,7 +237,7 @@ impl<D: Flavour> UnitOfWork<D> {
     }
 
     /// Flushes in a transaction of its own, over other connections where there is a way to them.
-    pub(crate) async fn flush_over<'c, S: Stream>(
+    async fn flush_over<'c, S: Stream>(
         &mut self,
         client: &'c mut Client<S>,
         connect: Option<Connect<'c, S>>,

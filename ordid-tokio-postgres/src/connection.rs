@@ -75,17 +75,17 @@ impl AsClient for Client {
     }
 }
 
-/// The user's client, or that of the user's transaction.
+/// The user's client, or one that is lent by `&`, as that of the user's transaction is.
 pub(crate) enum Borrowed<'c> {
     Client(&'c mut Client),
-    Transaction(&'c Client),
+    Shared(&'c Client),
 }
 
 impl AsClient for Borrowed<'_> {
     fn as_client(&self) -> &Client {
         match self {
             Self::Client(client) => client,
-            Self::Transaction(client) => client,
+            Self::Shared(client) => client,
         }
     }
 

@@ -4,21 +4,14 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine {
-    (key: $key:ty, $scheme:ty) => {};
-    (all: $key:ty, $scheme:ty, u64) => {
-        $crate::__private::no_column! { "tokio_postgres", u64 }
-    };
-    (all: $key:ty, $scheme:ty, $raw:ident) => {
-        $crate::engine! {
-            postgres: $key, $scheme, $crate::__private::Native<$scheme, $crate::__private::dialect::Postgres>
-        }
-    };
     (postgres: $key:ty, $scheme:ty, $column:ty) => {
         $crate::__private::keeps_order! { $scheme, $column }
         $crate::__implement! { $key, $column }
     };
-    ($engine:tt: $($key:tt)*) => {
-        $crate::__private::unknown_engine! { $engine: "postgres = uuid" }
+    ($($other:tt)*) => {
+        $crate::__private::engine_otherwise! {
+            { $crate::engine } "tokio_postgres", postgres: Postgres, "postgres = uuid"; $($other)*
+        }
     };
 }
 

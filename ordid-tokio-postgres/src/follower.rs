@@ -1,27 +1,29 @@
 //! The followers of [`ordid_sql::follower`], over clients of tokio-postgres.
 
-use std::fmt;
+use std::{fmt, marker::PhantomData};
 
 use bytes::BytesMut;
 use ordid_core::{
     KeyField, KeyOf, OrderedKey,
     storage::{Column, dialect::Postgres},
 };
+#[cfg(feature = "postgres")]
+use ordid_sql::table_driver::Blocking;
 use ordid_sql::{
-    DriverError,
     follower::{self, FollowError as Failed, FollowerDriver},
     spi::BoxFuture,
-    table_driver::{Sent, TableDriver},
+    table_driver::{Awaited, Kind, Sent, TableDriver},
 };
 use tokio_postgres::{
-    Client, Error, Row, SimpleQueryMessage, Transaction,
+    Error, Row, SimpleQueryMessage, Transaction,
     types::{IsNull, ToSql, Type},
 };
 
 use crate::{
     binder::Parameter,
+    calls::{self, Calls},
     classify::classify,
-    connection::AsClient,
+    connection::{AsClient, Borrowed},
     stored::{StoredAs, TypeResult},
     types,
 };
@@ -77,17 +79,42 @@ use crate::{
 /// ```
 pub type Follower<E> = follower::Follower<TokioPostgres, E>;
 
+/// As [`Follower`], over clients of the crate `postgres`. A call takes `&mut` a client or a transaction, and blocks.
+#[cfg(feature = "postgres")]
+pub type BlockingFollower<E> = follower::Follower<BlockingPostgres, E>;
+
 /// The error of a [`Follower`]. Its [`driver`](Failed::driver) is tokio-postgres' error.
 pub type FollowError = Failed<Error>;
 
 /// tokio-postgres, as the library of a [`Follower`] and of [`Partitions`](crate::partitions::Partitions).
 #[derive(Debug)]
-pub struct TokioPostgres;
+pub struct TokioPostgres<K = Awaited>(PhantomData<fn() -> K>);
+
+/// The crate `postgres`, as the library of a [`BlockingFollower`] and of
+/// [`BlockingPartitions`](crate::partitions::BlockingPartitions).
+#[cfg(feature = "postgres")]
+pub type BlockingPostgres = TokioPostgres<Blocking>;
 
 /// The client over which a call sends its statements. `&` a client, a transaction or a connection of a pool turns into it.
-pub struct Over<'c>(&'c Client);
+pub struct Over<'c, K = Awaited> {
+    client: Box<dyn Ask + 'c>,
+    kind: PhantomData<fn() -> K>,
+}
 
-impl fmt::Debug for Over<'_> {
+/// The client over which a call sends its statements. `&mut` a client or a transaction turns into it.
+#[cfg(feature = "postgres")]
+pub type BlockingOver<'c> = Over<'c, Blocking>;
+
+impl<'c, K> Over<'c, K> {
+    fn new(client: impl Calls + 'c) -> Self {
+        Self {
+            client: Box::new(client),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K> fmt::Debug for Over<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Over").finish_non_exhaustive()
     }
@@ -95,38 +122,81 @@ impl fmt::Debug for Over<'_> {
 
 impl<'c, C: AsClient> From<&'c C> for Over<'c> {
     fn from(client: &'c C) -> Self {
-        Self(client.as_client())
+        Self::new(calls::Awaited(Borrowed::Shared(client.as_client())))
     }
 }
 
 impl<'c> From<&'c Transaction<'_>> for Over<'c> {
     fn from(transaction: &'c Transaction<'_>) -> Self {
-        Self(transaction.client())
+        Self::new(calls::Awaited(Borrowed::Shared(transaction.client())))
     }
 }
 
-impl TableDriver for TokioPostgres {
-    type Error = Error;
-    type Source<'c> = Over<'c>;
-    type Answer<'a, T: Send + 'a> = BoxFuture<'a, T>;
+#[cfg(feature = "postgres")]
+impl<'c> From<&'c mut postgres::Client> for BlockingOver<'c> {
+    fn from(client: &'c mut postgres::Client) -> Self {
+        Self::new(calls::Blocking(client))
+    }
+}
 
-    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
-        Box::pin(call)
+#[cfg(feature = "postgres")]
+impl<'c> From<&'c mut postgres::Transaction<'_>> for BlockingOver<'c> {
+    fn from(transaction: &'c mut postgres::Transaction<'_>) -> Self {
+        Self::new(calls::Blocking(transaction))
+    }
+}
+
+/// A client whose type does not matter.
+trait Ask: Send {
+    fn simple<'a>(&'a mut self, sql: &'a str) -> Asked<'a, Vec<SimpleQueryMessage>>;
+    fn batch<'a>(&'a mut self, sql: &'a str) -> Asked<'a, ()>;
+    fn query<'a>(
+        &'a mut self,
+        sql: &'a str,
+        parameters: &'a [Parameter<'_>],
+    ) -> Asked<'a, Vec<Row>>;
+}
+
+type Asked<'a, T> = BoxFuture<'a, Result<T, Error>>;
+
+impl<C: Calls> Ask for C {
+    fn simple<'a>(&'a mut self, sql: &'a str) -> Asked<'a, Vec<SimpleQueryMessage>> {
+        Box::pin(Calls::simple(self, sql))
     }
 
-    fn texts<'a>(over: &'a mut Over<'_>, sql: String) -> Sent<'a, Self, Vec<String>> {
+    fn batch<'a>(&'a mut self, sql: &'a str) -> Asked<'a, ()> {
+        Box::pin(Calls::batch(self, sql))
+    }
+
+    fn query<'a>(
+        &'a mut self,
+        sql: &'a str,
+        parameters: &'a [Parameter<'_>],
+    ) -> Asked<'a, Vec<Row>> {
+        // Prepared without a name, and bound in the same message: behind a pooler, too.
+        Box::pin(self.query_typed(sql, parameters))
+    }
+}
+
+impl<K: Kind> TableDriver for TokioPostgres<K> {
+    type Error = Error;
+    type Source<'c> = Over<'c, K>;
+    type Kind = K;
+
+    fn texts<'a>(over: &'a mut Over<'_, K>, sql: String) -> Sent<'a, Self, Vec<String>> {
         Box::pin(async move {
-            let messages = over.0.simple_query(&sql).await;
-            Ok(texts(&messages.map_err(classify)?))
+            let messages = over.client.simple(&sql).await.map_err(classify)?;
+            let texts = messages.iter().filter_map(|message| match message {
+                SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
+                _ => None,
+            });
+            Ok(texts.collect())
         })
     }
 
-    fn run<'a>(over: &'a mut Over<'_>, sql: String) -> Sent<'a, Self, ()> {
-        Box::pin(async move { over.0.batch_execute(&sql).await.map_err(classify) })
+    fn run<'a>(over: &'a mut Over<'_, K>, sql: String) -> Sent<'a, Self, ()> {
+        Box::pin(async move { over.client.batch(&sql).await.map_err(classify) })
     }
-
-    /// The client is the user's.
-    fn release(_: &mut Over<'_>, _: bool) {}
 }
 
 /// A key as a parameter of a query.
@@ -153,27 +223,13 @@ fn parameters<K: StoredAs>(keys: &[Bound<K>]) -> Vec<Parameter<'_>> {
         .collect()
 }
 
-fn read<E: for<'r> TryFrom<&'r Row, Error = Error>>(
-    rows: &[Row],
-) -> Result<Vec<E>, DriverError<Error>> {
-    let rows = rows.iter().map(E::try_from);
-    rows.collect::<Result<_, _>>().map_err(classify)
-}
-
-fn texts(messages: &[SimpleQueryMessage]) -> Vec<String> {
-    let texts = messages.iter().filter_map(|message| match message {
-        SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
-        _ => None,
-    });
-    texts.collect()
-}
-
-impl<E> FollowerDriver<E> for TokioPostgres
+impl<E, K> FollowerDriver<E> for TokioPostgres<K>
 where
     E: OrderedKey<Field: KeyField<Key: StoredAs>>
         + for<'r> TryFrom<&'r Row, Error = Error>
         + Send
         + 'static,
+    K: Kind,
 {
     type Dialect = Postgres;
     type Row = E;
@@ -181,149 +237,20 @@ where
     const KEEPS_ORDER: bool = !<<KeyOf<E> as StoredAs>::Column as Column>::UNORDERED;
 
     fn rows<'a>(
-        over: &'a mut Over<'_>,
+        over: &'a mut Over<'_, K>,
         sql: String,
         keys: Vec<KeyOf<E>>,
     ) -> Sent<'a, Self, Vec<E>> {
         Box::pin(async move {
             let keys: Vec<_> = keys.into_iter().map(Bound).collect();
-            // Prepared without a name, and bound in the same message: behind a pooler, too.
-            let rows = over.0.query_typed(&sql, &parameters(&keys)).await;
-            read(&rows.map_err(classify)?)
+            let rows = over.client.query(&sql, &parameters(&keys)).await;
+            let rows = rows.map_err(classify)?;
+            let rows = rows.iter().map(E::try_from);
+            rows.collect::<Result<_, _>>().map_err(classify)
         })
     }
 
     fn key(row: &E) -> Option<KeyOf<E>> {
         row.key()
-    }
-
-    /// Nothing is prepared by name, and a query goes in one message.
-    fn isolate(_: &mut Over<'_>) {}
-}
-
-#[cfg(feature = "postgres")]
-pub use blocking::{BlockingFollower, BlockingOver, BlockingPostgres};
-
-#[cfg(feature = "postgres")]
-mod blocking {
-    use std::fmt;
-
-    use ordid_core::{
-        KeyField, KeyOf, OrderedKey,
-        storage::{Column, dialect},
-    };
-    use ordid_sql::{
-        follower::{self, FollowerDriver},
-        spi::blocking,
-        table_driver::{Sent, TableDriver},
-    };
-    use postgres::{Client, GenericClient, Transaction};
-    use tokio_postgres::{Error, Row, SimpleQueryMessage};
-
-    use super::{Bound, parameters, read, texts};
-    use crate::{binder::Parameter, classify::classify, stored::StoredAs};
-
-    /// As [`Follower`](super::Follower), over clients of the crate `postgres`. A call takes `&mut` a client or a
-    /// transaction, and blocks.
-    pub type BlockingFollower<E> = follower::Follower<BlockingPostgres, E>;
-
-    /// The crate `postgres`, as the library of a [`BlockingFollower`] and of
-    /// [`BlockingPartitions`](crate::partitions::BlockingPartitions).
-    #[derive(Debug)]
-    pub struct BlockingPostgres;
-
-    /// The client over which a call sends its statements. `&mut` a client or a transaction turns into it.
-    pub struct BlockingOver<'c>(Box<dyn Ask + 'c>);
-
-    impl fmt::Debug for BlockingOver<'_> {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.debug_struct("BlockingOver").finish_non_exhaustive()
-        }
-    }
-
-    impl<'c> From<&'c mut Client> for BlockingOver<'c> {
-        fn from(client: &'c mut Client) -> Self {
-            Self(Box::new(client))
-        }
-    }
-
-    impl<'c> From<&'c mut Transaction<'_>> for BlockingOver<'c> {
-        fn from(transaction: &'c mut Transaction<'_>) -> Self {
-            Self(Box::new(transaction))
-        }
-    }
-
-    /// A client whose type does not matter.
-    trait Ask: Send {
-        fn simple(&mut self, sql: &str) -> Result<Vec<SimpleQueryMessage>, Error>;
-        fn run(&mut self, sql: &str) -> Result<(), Error>;
-        fn query(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Error>;
-    }
-
-    impl<C: GenericClient + Send> Ask for &mut C {
-        fn simple(&mut self, sql: &str) -> Result<Vec<SimpleQueryMessage>, Error> {
-            self.simple_query(sql)
-        }
-
-        fn run(&mut self, sql: &str) -> Result<(), Error> {
-            self.batch_execute(sql)
-        }
-
-        fn query(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Error> {
-            self.query_typed(sql, parameters)
-        }
-    }
-
-    impl TableDriver for BlockingPostgres {
-        type Error = Error;
-        type Source<'c> = BlockingOver<'c>;
-        type Answer<'a, T: Send + 'a> = T;
-
-        fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> T {
-            blocking(call)
-        }
-
-        fn texts<'a>(over: &'a mut BlockingOver<'_>, sql: String) -> Sent<'a, Self, Vec<String>> {
-            Box::pin(async move { Ok(texts(&over.0.simple(&sql).map_err(classify)?)) })
-        }
-
-        fn run<'a>(over: &'a mut BlockingOver<'_>, sql: String) -> Sent<'a, Self, ()> {
-            Box::pin(async move { over.0.run(&sql).map_err(classify) })
-        }
-
-        /// The client is the user's.
-        fn release(_: &mut BlockingOver<'_>, _: bool) {}
-    }
-
-    impl<E> FollowerDriver<E> for BlockingPostgres
-    where
-        E: OrderedKey<Field: KeyField<Key: StoredAs>>
-            + for<'r> TryFrom<&'r Row, Error = Error>
-            + Send
-            + 'static,
-    {
-        type Dialect = dialect::Postgres;
-        type Row = E;
-
-        const KEEPS_ORDER: bool = !<<KeyOf<E> as StoredAs>::Column as Column>::UNORDERED;
-
-        fn rows<'a>(
-            over: &'a mut BlockingOver<'_>,
-            sql: String,
-            keys: Vec<KeyOf<E>>,
-        ) -> Sent<'a, Self, Vec<E>> {
-            Box::pin(async move {
-                let keys: Vec<_> = keys.into_iter().map(Bound).collect();
-                let rows = over.0.query(&sql, &parameters(&keys));
-                read(&rows.map_err(classify)?)
-            })
-        }
-
-        fn key(row: &E) -> Option<KeyOf<E>> {
-            row.key()
-        }
-
-        /// Nothing is prepared by name, and a query goes in one message.
-        fn isolate(_: &mut BlockingOver<'_>) {}
     }
 }

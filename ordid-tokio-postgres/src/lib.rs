@@ -165,10 +165,7 @@ pub mod engine {
 pub mod __private {
     pub use crate::stored::{StoredAs, TypeResult, write_checked};
     pub use bytes::BytesMut;
-    pub use ordid_core::{
-        __private::{NamedColumn, Native, keeps_order, no_column, unknown_engine},
-        storage::dialect,
-    };
+    pub use ordid_core::__private::{NamedColumn, engine_otherwise, keeps_order};
     pub use std::primitive::{bool, u8};
     pub use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 }

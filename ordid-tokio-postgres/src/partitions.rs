@@ -4,7 +4,10 @@ use ordid_core::{
     KeyField, KeyOf, OrderedKey,
     storage::{ColumnOn, dialect::Postgres},
 };
-use ordid_sql::partitions::{self, PartitionDriver};
+use ordid_sql::{
+    partitions::{self, PartitionDriver},
+    table_driver::Kind,
+};
 use tokio_postgres::Error;
 
 pub use ordid_sql::partitions::{Partition, Period};
@@ -45,17 +48,10 @@ pub type BlockingPartitions<E> = partitions::Partitions<crate::follower::Blockin
 /// The error of [`Partitions`]. Its [`driver`](PartitionError::driver) is tokio-postgres' error.
 pub type PartitionError = partitions::PartitionError<Error>;
 
-impl<E> PartitionDriver<E> for TokioPostgres
+impl<E, K> PartitionDriver<E> for TokioPostgres<K>
 where
     E: OrderedKey<Field: KeyField<Key: StoredAs<Column: ColumnOn<Postgres>>>>,
-{
-    type Column = <KeyOf<E> as StoredAs>::Column;
-}
-
-#[cfg(feature = "postgres")]
-impl<E> PartitionDriver<E> for crate::follower::BlockingPostgres
-where
-    E: OrderedKey<Field: KeyField<Key: StoredAs<Column: ColumnOn<Postgres>>>>,
+    K: Kind,
 {
     type Column = <KeyOf<E> as StoredAs>::Column;
 }

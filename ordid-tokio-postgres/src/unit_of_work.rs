@@ -9,9 +9,7 @@ mod two_phase;
 use std::error::Error as StdError;
 
 use ordid_core::storage::dialect::Postgres;
-use ordid_sql::{
-    EngineProfile, FlushDialect as _, Flushed, ShardFlush, Sharded, Work, spi::TransactionScope,
-};
+use ordid_sql::{EngineProfile, FlushDialect as _, Flushed, Sharded, Work, spi::TransactionScope};
 use tokio_postgres::{Client, Transaction};
 
 #[cfg(feature = "postgres")]
@@ -183,7 +181,7 @@ impl UnitOfWork {
     /// As [`flush`](Self::flush), but never one that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that
     /// question belongs to your commit.
     pub async fn flush_in(&mut self, transaction: &mut Transaction<'_>) -> Result<Flushed, Error> {
-        let source = on(Borrowed::Transaction(transaction.client()));
+        let source = on(Borrowed::Shared(transaction.client()));
         self.0.flush(source, TransactionScope::Savepoint).await
     }
 }
@@ -237,19 +235,9 @@ impl ShardedUnitOfWork {
     /// Flushes each shard into its own database, the first over the first client, each in a transaction of its own and all
     /// at the same time: as [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities sends nothing.
     #[doc = ordid_sql::documentation!(sharded_errors)]
-    pub async fn flush<'c>(&'c mut self, clients: &'c mut [Client]) -> Result<Vec<Flushed>, Error> {
-        let databases = clients.len();
-        let mut clients = clients.iter_mut().enumerate();
-        let flush = |work: &'c mut UnitOfWork, shard| -> ShardFlush<'_, tokio_postgres::Error> {
-            // Shards come in their order, those without entities left out.
-            let client = clients.find(|(number, _)| *number == shard);
-            let (_, client) = client.expect("there are as many clients as shards");
-            let source = on(Borrowed::Client(client));
-            Box::pin(work.0.flush(source, TransactionScope::Transaction))
-        };
-        self.0
-            .flush(EngineProfile::POSTGRES, databases, flush)
-            .await
+    pub async fn flush(&mut self, clients: &mut [Client]) -> Result<Vec<Flushed>, Error> {
+        let sources = clients.iter_mut().map(|it| on(Borrowed::Client(it)));
+        self.0.flush(sources).await
     }
 
     /// As [`flush`](Self::flush), over clients that a function gets from a pool, or from what else there is for each shard:
@@ -270,13 +258,8 @@ impl ShardedUnitOfWork {
         W: Future<Output = Result<C, E>> + Send,
     {
         let connect = &connect;
-        let flush = self
-            .0
-            .flush(EngineProfile::POSTGRES, pools.len(), |work, shard| {
-                let source = made_by(move || connect(&pools[shard]));
-                Box::pin(work.0.flush(source, TransactionScope::Transaction))
-            });
-        flush.await
+        let sources = pools.iter().map(|pool| made_by(move || connect(pool)));
+        self.0.flush(sources).await
     }
 }
 

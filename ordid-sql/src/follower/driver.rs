@@ -78,5 +78,10 @@ pub trait FollowerDriver<E: OrderedKey>: TableDriver {
 
     /// Makes the source prepare nothing by name from now on, and begin a transaction for each statement that is outside
     /// of one. Otherwise a transaction pooler sends the parts of a statement over different connections to the server.
-    fn isolate(source: &mut Self::Source<'_>);
+    ///
+    /// Does nothing by default: for a library that prepares nothing by name, one that always does, and an engine without
+    /// poolers.
+    fn isolate(source: &mut Self::Source<'_>) {
+        let _ = source;
+    }
 }

@@ -24,7 +24,7 @@ use crate::{
 type Result<T, E = FlushError<Error>> = std::result::Result<T, E>;
 
 /// The client of a flush.
-pub(super) struct Connection<'c, S: Stream, D> {
+pub(crate) struct Connection<'c, S: Stream, D> {
     client: &'c mut Client<S>,
     /// Whether the connection is gone, or nobody knows what comes over it next.
     is_lost: bool,
@@ -32,7 +32,7 @@ pub(super) struct Connection<'c, S: Stream, D> {
 }
 
 /// A transaction, or a savepoint in the user's.
-pub(super) struct Transaction<'t, 'c, S: Stream, D> {
+pub(crate) struct Transaction<'t, 'c, S: Stream, D> {
     connection: &'t mut Connection<'c, S, D>,
     scope: TransactionScope,
 }
@@ -42,13 +42,13 @@ pub(crate) type Connect<'c, S> = Box<dyn FnMut() -> Connecting<'c, S> + Send + '
 pub(crate) type Connecting<'c, S> = BoxFuture<'c, tiberius::Result<Client<S>>>;
 
 /// A client, and perhaps a closure that connects another one in its place.
-pub(super) struct Source<'c, S: Stream, D> {
+pub(crate) struct Source<'c, S: Stream, D> {
     connection: Connection<'c, S, D>,
     connect: Option<Connect<'c, S>>,
 }
 
 impl<'c, S: Stream, D> Source<'c, S, D> {
-    pub(super) fn new(client: &'c mut Client<S>, connect: Option<Connect<'c, S>>) -> Self {
+    pub(crate) fn new(client: &'c mut Client<S>, connect: Option<Connect<'c, S>>) -> Self {
         let connection = Connection {
             client,
             is_lost: false,

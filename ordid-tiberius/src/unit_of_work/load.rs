@@ -14,7 +14,7 @@ const STATEMENTS: usize = 4;
 
 /// A table whose rows go by bulk load.
 #[derive(Debug)]
-pub(super) struct Load {
+pub(crate) struct Load {
     /// Its name, quoted.
     table: String,
     /// Its columns, quoted.

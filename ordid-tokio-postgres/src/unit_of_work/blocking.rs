@@ -3,7 +3,7 @@
 use std::{error::Error as StdError, ops::DerefMut};
 
 use ordid_sql::{
-    EngineProfile, Flushed,
+    Flushed,
     spi::{TransactionScope, blocking},
 };
 use postgres::{Client, Transaction};
@@ -94,16 +94,7 @@ impl ShardedUnitOfWork {
     ///
     #[doc = ordid_sql::documentation!(sharded_errors)]
     pub fn flush_blocking(&mut self, clients: &mut [Client]) -> Result<Vec<Flushed>, Error> {
-        let shards = clients.len();
-        let mut clients: Vec<_> = clients.iter_mut().map(Some).collect();
-        let flush = self
-            .0
-            .flush(EngineProfile::POSTGRES, shards, |work, shard| {
-                let client = clients[shard].take();
-                let source = on_blocking(client.expect("a shard is flushed once"));
-                Box::pin(work.0.flush(source, TransactionScope::Transaction))
-            });
-        blocking(flush)
+        blocking(self.0.flush(clients.iter_mut().map(on_blocking)))
     }
 
     /// As [`flush_blocking`](Self::flush_blocking), over clients that this function makes, in a box, or takes from a pool, for
@@ -120,14 +111,9 @@ impl ShardedUnitOfWork {
         C: DerefMut<Target = Client> + Send,
         E: StdError + Send + Sync + 'static,
     {
-        let (shards, connect) = (self.sharding().shards(), &connect);
-        let flush = self
-            .0
-            .flush(EngineProfile::POSTGRES, shards, |work, shard| {
-                let source = made_by_blocking(move || connect(shard));
-                Box::pin(work.0.flush(source, TransactionScope::Transaction))
-            });
-        blocking(flush)
+        let (shards, connect) = (0..self.sharding().shards(), &connect);
+        let sources = shards.map(|shard| made_by_blocking(move || connect(shard)));
+        blocking(self.0.flush(sources))
     }
 }
 

@@ -268,6 +268,16 @@ pub(crate) struct Source {
     pub(crate) may_reconnect: bool,
 }
 
+impl Source {
+    pub(crate) fn of(store: &Store) -> Self {
+        Self {
+            store: store.clone(),
+            is_open: false,
+            may_reconnect: true,
+        }
+    }
+}
+
 impl ConnectionSource for Source {
     type Connection = Store;
 

@@ -106,12 +106,7 @@ impl UnitOfWork {
     ///
     /// The reason why nothing, or perhaps nothing, was written.
     pub fn flush(&mut self, store: &Store) -> Result<Flushed, FlushError> {
-        let source = Source {
-            store: store.clone(),
-            is_open: false,
-            may_reconnect: true,
-        };
-        blocking(self.0.flush(source, TransactionScope::Transaction))
+        blocking(self.0.flush(Source::of(store), TransactionScope::Transaction))
     }
 
     /// Writes everything in a savepoint of an open transaction.
@@ -141,9 +136,7 @@ impl ShardedUnitOfWork {
     ///
     /// What became of each shard, if one of them failed.
     pub fn flush(&mut self, stores: &[Store]) -> Result<Vec<Flushed>, FlushError> {
-        blocking(self.0.flush(ENGINE, stores.len(), |work, shard| {
-            Box::pin(std::future::ready(work.flush(&stores[shard])))
-        }))
+        blocking(self.0.flush(stores.iter().map(Source::of)))
     }
 }
 

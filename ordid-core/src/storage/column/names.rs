@@ -159,6 +159,52 @@ macro_rules! __native_columns {
     };
 }
 
+/// Calls an adapter's `engine!` for the native column of a raw key in one dialect, if [`NativeOn`] has one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __native_column {
+    (Postgres u64, $library:literal, $($rest:tt)*) => {
+        $crate::__private::no_column! { $library, u64 }
+    };
+    (Sqlite u64, $library:literal, $($rest:tt)*) => {
+        $crate::__private::no_column! { $library, u64 }
+    };
+    (SqlServer u64, $library:literal, $($rest:tt)*) => {
+        $crate::__private::no_column! { $library, u64 }
+    };
+    (SqlServer PushId, $library:literal, $($rest:tt)*) => {
+        $crate::__private::no_column! { $library, PushId }
+    };
+    (Oracle PushId, $library:literal, $($rest:tt)*) => {
+        $crate::__private::no_column! { $library, PushId }
+    };
+    ($dialect:ident $raw:ident, $library:literal, { $($engine:tt)* } $name:ident: $key:ty, $scheme:ty) => {
+        $($engine)*! {
+            $name: $key, $scheme, $crate::__private::Native<$scheme, $crate::storage::dialect::$dialect>
+        }
+    };
+}
+
+/// Does for an adapter's `engine!` what is asked of it beside its engines. Its usual engine, whose native column a key
+/// type has that names none, is given with its dialect.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __engine_otherwise {
+    ({ $($engine:tt)* } $library:literal, $name:ident: $dialect:ident, $usage:literal; key: $($key:tt)*) => {};
+    (
+        { $($engine:tt)* } $library:literal, $name:ident: $dialect:ident, $usage:literal;
+        all: $key:ty, $scheme:ty, $raw:ident
+    ) => {
+        $crate::__native_column! { $dialect $raw, $library, { $($engine)* } $name: $key, $scheme }
+    };
+    (
+        { $($engine:tt)* } $library:literal, $name:ident: $dialect:ident, $usage:literal;
+        $unknown:tt: $($key:tt)*
+    ) => {
+        $crate::__private::unknown_engine! { $unknown: $usage }
+    };
+}
+
 /// Where an adapter's feature for an engine is off: fails to compile where the engine does not have the column.
 #[doc(hidden)]
 #[macro_export]

@@ -51,25 +51,23 @@ mod followed;
 mod lite;
 #[path = "../shared/mysql.rs"]
 mod mysql;
-mod mysql_async;
 #[path = "../shared/over.rs"]
 mod over;
 mod plain;
-mod rusqlite;
 mod seaorm;
-mod sqlx;
 #[path = "../shared/tokio.rs"]
 mod tokio;
-mod tokio_postgres;
+#[path = "../shared/works.rs"]
+mod works;
 
 use ::diesel::{MysqlConnection, PgConnection, SqliteConnection};
-use ::sqlx::{MySql, Postgres, Sqlite};
 use diesel_async::{
     AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
 };
 use ordid::{KeyType, uuid::Uuid};
 use ordid_tests::{everyday, trials::run_all};
 use over::{Awaited, Blocking};
+use sqlx::{MySql, Postgres, Sqlite};
 
 /// The key of a note, in all libraries.
 #[derive(KeyType)]
@@ -78,7 +76,7 @@ pub struct NoteId(Uuid);
 
 fn main() {
     run_all(&["postgres", "mariadb"], |servers, trials| {
-        everyday::trials::<sqlx::Work<Sqlite>, sqlx::Work<Postgres>, sqlx::Work<MySql>>(
+        everyday::trials::<plain::Sqlx<Sqlite>, plain::Sqlx<Postgres>, plain::Sqlx<MySql>>(
             servers, trials,
         );
         everyday::trials::<
@@ -112,9 +110,9 @@ fn main() {
             DieselAsync<AsyncPgConnection>,
             DieselAsync<AsyncMysqlConnection>,
         >(servers, trials);
-        everyday::on_files::<rusqlite::Work>(trials);
-        everyday::on_server::<tokio_postgres::Work>(servers, trials, "postgres");
-        everyday::on_server::<tokio_postgres::BlockingWork>(servers, trials, "postgres");
-        everyday::on_server::<mysql_async::Work>(servers, trials, "mariadb");
+        everyday::on_files::<works::Rusqlite>(trials);
+        everyday::on_server::<works::TokioPostgres>(servers, trials, "postgres");
+        everyday::on_server::<works::PostgresCrate>(servers, trials, "postgres");
+        everyday::on_server::<works::MysqlAsync>(servers, trials, "mariadb");
     });
 }

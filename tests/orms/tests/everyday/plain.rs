@@ -1,8 +1,18 @@
 //! Entities of the libraries that ask nothing of an entity beside its derive: `SQLx`, rusqlite, tokio-postgres and mysql_async.
 
-use ordid::{Assigned, OrderedKey};
+use ::sqlx::Pool;
+use ordid::{Assigned, KeyType as _, OrderedKey, Tracked, uuid::Uuid};
+use ordid_sqlx::{ChunkLimits, Entity, Flushed, OnConflict, Upserted};
+use ordid_tests::{
+    everyday::{Change, Engine, EverydayWork, Filled, Mark, Note, Person, Take},
+    faults::Failed,
+    servers::Client as _,
+};
 
-use crate::NoteId;
+use crate::{
+    NoteId,
+    works::{MysqlAsync, Plain, PostgresCrate, Rusqlite, TokioPostgres},
+};
 
 #[derive(OrderedKey)]
 #[ordid(table = "notes", columns)]
@@ -47,10 +57,15 @@ pub struct ReceiptRow {
     pub remark: Assigned<Option<String>>,
 }
 
-/// Writes the functions of `EverydayWork` that add these entities to the unit of work in the field `0`. `OnConflict` is
-/// the same type in all libraries.
-macro_rules! add_rows {
+/// Writes the functions of `EverydayWork` that change the unit of work in the field `0`. `OnConflict` is the same type in
+/// all libraries.
+macro_rules! changes {
     () => {
+            fn in_chunks(mut self, limits: ChunkLimits) -> Self {
+                self.0 = self.0.in_chunks(limits);
+                self
+            }
+
             fn note(&mut self, change: Change, note: &Note) {
                 let row = Row {
                     id: NoteId::from_raw(note.id).expect("it is of the scheme"),
@@ -115,4 +130,51 @@ macro_rules! add_rows {
     };
 }
 
-pub(crate) use add_rows;
+macro_rules! everyday_work {
+    ($($work:ident)+) => {$(
+        impl EverydayWork for $work {
+            type Database = <Self as Plain>::Database;
+
+            const PREFIX: &'static str = <Self as Plain>::PREFIX;
+
+            fn begin() -> Self {
+                Self::default()
+            }
+
+            changes!();
+
+            async fn flush(&mut self, pool: &Pool<Self::Database>) -> Result<Flushed, Failed> {
+                let url = Self::Database::client_url(&pool.connect_options());
+                self.flush_to(url).await
+            }
+        }
+    )+};
+}
+
+everyday_work! { Rusqlite MysqlAsync TokioPostgres PostgresCrate }
+
+/// The unit of work of `SQLx`.
+pub struct Sqlx<DB: Engine>(ordid_sqlx::UnitOfWork<DB>);
+
+impl<DB: Engine> EverydayWork for Sqlx<DB>
+where
+    Row: Entity<DB>,
+    MarkRow: Entity<DB>,
+    PersonRow: Entity<DB>,
+    ReceiptRow: Entity<DB>,
+{
+    type Database = DB;
+
+    const PREFIX: &'static str = "";
+
+    fn begin() -> Self {
+        Self(ordid_sqlx::UnitOfWork::new())
+    }
+
+    changes!();
+
+    async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Failed> {
+        let outcome = self.0.flush(pool).await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}

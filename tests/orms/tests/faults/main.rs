@@ -13,16 +13,15 @@ mod keys;
 mod lite;
 #[path = "../shared/mysql.rs"]
 mod mysql;
-mod mysql_async;
 #[path = "../shared/over.rs"]
 mod over;
 mod plain;
-mod rusqlite;
 mod seaorm;
 mod silence;
 #[path = "../shared/tokio.rs"]
 mod tokio;
-mod tokio_postgres;
+#[path = "../shared/works.rs"]
+mod works;
 
 use std::{
     process::{Command, ExitCode},
@@ -49,21 +48,17 @@ fn main() -> ExitCode {
             galera::trials::<diesel::Diesel>(&cluster, trials);
             galera::trials::<diesel::DieselAsync>(&cluster, trials);
             galera::trials::<seaorm::SeaOrm>(&cluster, trials);
-            galera::trials::<mysql_async::MysqlAsync>(&cluster, trials);
+            galera::trials::<works::MysqlAsync>(&cluster, trials);
             silence::trials(servers, trials);
             with_journals::<diesel::Diesel>(servers, trials, || program("diesel"));
             with_journals::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
-            on_files::<rusqlite::Work>(trials, || program("rusqlite"));
-            journal::on_files::<rusqlite::Work>(trials, || program("rusqlite"));
+            on_files::<works::Rusqlite>(trials, || program("rusqlite"));
+            journal::on_files::<works::Rusqlite>(trials, || program("rusqlite"));
             let mut all = Vec::new();
-            with_journals::<tokio_postgres::TokioPostgres>(servers, &mut all, || {
-                program("tokio_postgres")
-            });
-            with_journals::<tokio_postgres::PostgresCrate>(servers, &mut all, || {
-                program("postgres_crate")
-            });
-            with_journals::<mysql_async::MysqlAsync>(servers, &mut all, || program("mysql_async"));
+            with_journals::<works::TokioPostgres>(servers, &mut all, || program("tokio_postgres"));
+            with_journals::<works::PostgresCrate>(servers, &mut all, || program("postgres_crate"));
+            with_journals::<works::MysqlAsync>(servers, &mut all, || program("mysql_async"));
             // The others are `SQLx`'s.
             let own = |trial: &libtest_mimic::Trial| {
                 let prefixes = [tokio::PREFIX, tokio::BLOCKING, mysql::PREFIX];
@@ -75,10 +70,10 @@ fn main() -> ExitCode {
     let outcome = match &*library.to_string_lossy() {
         "diesel" => flush::<diesel::Diesel>(),
         "diesel_async" => flush::<diesel::DieselAsync>(),
-        "mysql_async" => flush::<mysql_async::MysqlAsync>(),
-        "rusqlite" => flush_to::<rusqlite::Work>(),
-        "tokio_postgres" => flush::<tokio_postgres::TokioPostgres>(),
-        "postgres_crate" => flush::<tokio_postgres::PostgresCrate>(),
+        "mysql_async" => flush::<works::MysqlAsync>(),
+        "rusqlite" => flush_to::<works::Rusqlite>(),
+        "tokio_postgres" => flush::<works::TokioPostgres>(),
+        "postgres_crate" => flush::<works::PostgresCrate>(),
         _ => flush::<seaorm::SeaOrm>(),
     };
     match outcome {

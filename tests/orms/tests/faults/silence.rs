@@ -18,7 +18,7 @@ use ordid_tests::{
 };
 use sqlx::{MySql, Postgres, pool::PoolOptions};
 
-use crate::{connect::Connect, diesel, establish::Known, over::Awaited, seaorm, tokio_postgres};
+use crate::{connect::Connect, diesel, establish::Known, over::Awaited, seaorm, works};
 
 /// How many connections a pool may have.
 const CONNECTIONS: u32 = 4;
@@ -77,7 +77,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     }
     of_diesel!("postgres", ::diesel::pg::Pg, AsyncPgConnection);
     of_diesel!("mariadb", ::diesel::mysql::Mysql, AsyncMysqlConnection);
-    on_server::<tokio_postgres::Work, _, _>(trials, servers, "postgres", NAME, of_tokio_postgres);
+    on_server::<works::TokioPostgres, _, _>(trials, servers, "postgres", NAME, of_tokio_postgres);
 }
 
 async fn of_tokio_postgres(site: Site<Postgres>) -> Outcome {
@@ -92,7 +92,7 @@ async fn of_tokio_postgres(site: Site<Postgres>) -> Outcome {
         .max_size(CONNECTIONS)
         .build(manager)
         .await?;
-    serves(&site, &proxy, 0, async |work: &mut tokio_postgres::Work| {
+    serves(&site, &proxy, 0, async |work: &mut works::TokioPostgres| {
         let outcome = work.0.flush_with(|| pool.get()).await;
         outcome.map_err(|error| Failed::from(&error))
     })
@@ -104,7 +104,7 @@ async fn of_tokio_postgres(site: Site<Postgres>) -> Outcome {
         &site,
         &proxy,
         10,
-        async |work: &mut tokio_postgres::Work| {
+        async |work: &mut works::TokioPostgres| {
             let outcome = work.0.flush_with(|| pool.get()).await;
             outcome.map_err(|error| Failed::from(&error))
         },

@@ -10,14 +10,14 @@ mod establish;
 mod lite;
 #[path = "../shared/mysql.rs"]
 mod mysql;
-mod mysql_async;
 #[path = "../shared/over.rs"]
 mod over;
-mod rusqlite;
+mod plain;
 mod seaorm;
 #[path = "../shared/tokio.rs"]
 mod tokio;
-mod tokio_postgres;
+#[path = "../shared/works.rs"]
+mod works;
 
 use ::diesel::{MysqlConnection, PgConnection, SqliteConnection};
 use diesel_async::{
@@ -48,9 +48,9 @@ fn main() {
         graphs::trials::<seaorm::Work<Sqlite>, seaorm::Work<Postgres>, seaorm::Work<MySql>>(
             servers, trials,
         );
-        graphs::on_files::<rusqlite::Work>(trials);
-        graphs::on_server::<tokio_postgres::Work>(servers, trials, "postgres");
-        graphs::on_server::<tokio_postgres::BlockingWork>(servers, trials, "postgres");
-        graphs::on_server::<mysql_async::Work>(servers, trials, "mariadb");
+        graphs::on_files::<works::Rusqlite>(trials);
+        graphs::on_server::<works::TokioPostgres>(servers, trials, "postgres");
+        graphs::on_server::<works::PostgresCrate>(servers, trials, "postgres");
+        graphs::on_server::<works::MysqlAsync>(servers, trials, "mariadb");
     });
 }

@@ -5,6 +5,10 @@ use std::{mem, time::Duration};
 use ordid_rusqlite::{Error, Flushed, UnitOfWork};
 use rusqlite::Connection;
 
+/// What the names of its tests begin with.
+#[allow(dead_code, reason = "what the matrix does not need")]
+pub const PREFIX: &str = "rusqlite::";
+
 /// Opens a file, with foreign keys. A lock that another connection has is not waited for, as with Diesel's.
 pub fn open(path: &str) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;

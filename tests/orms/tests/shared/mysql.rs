@@ -21,8 +21,8 @@ pub fn pool(url: &str) -> Pool {
 
 /// Flushes over a pool of its own.
 #[allow(dead_code, reason = "what some tests do themselves")]
-pub async fn flush(work: &mut UnitOfWork, url: &str) -> Result<Flushed, Error> {
-    let pool = pool(url);
+pub async fn flush(work: &mut UnitOfWork, url: String) -> Result<Flushed, Error> {
+    let pool = pool(&url);
     let outcome = work.flush(&pool).await;
     // Only a pool that nobody uses closes its connections.
     let _ = pool.disconnect().await;

@@ -18,6 +18,15 @@ pub async fn connect(url: &str) -> Result<Client, Error> {
     Ok(client)
 }
 
+/// Flushes over clients of its own.
+#[allow(dead_code, reason = "what some tests do themselves")]
+pub async fn flush(
+    work: &mut UnitOfWork,
+    url: String,
+) -> Result<Flushed, ordid_tokio_postgres::Error> {
+    work.flush_with(|| connect(&url)).await
+}
+
 /// Flushes over clients of the crate `postgres`, on a thread that may block.
 #[allow(dead_code, reason = "what the matrix does not need")]
 pub async fn flush_blocking(
