@@ -206,6 +206,16 @@ pub fn pgbouncer_with(settings: &[&str]) -> Result<Server, Error> {
     Server::start(found.map(|recipe| recipe.set(settings)))
 }
 
+/// Starts a private PgBouncer as [`pgbouncer`] does, of Debian's next suite: from 1.21 on, each connection to the server
+/// gets the statements that its client has prepared by name (`max_prepared_statements = 200`, the default since 1.24).
+///
+/// # Errors
+///
+/// As [`pgbouncer`], and where it cannot be unpacked ([`Error::is_unavailable`]).
+pub fn pgbouncer_2() -> Result<Server, Error> {
+    Server::start(pgbouncer::PgBouncer::newer()?)
+}
+
 /// Starts a private H2 server, which emulates other databases: append `;MODE=Oracle` to the URL.
 ///
 /// The URL is JDBC's, for the user `sa` with no password; [`h2_script`] takes it. Any database in
@@ -369,7 +379,7 @@ fn started<const N: usize>(
 
 /// Starts the private server of this name: `postgres`, `mariadb`, `mysql`, `pgbouncer`, `h2`, `redis`, `zookeeper` or
 /// `etcd`, or
-/// `postgres_2` and `mariadb_2`, which are one more of each, for what takes two of them.
+/// `postgres_2` and `mariadb_2`, which are one more of each, for what takes two of them, or `pgbouncer_2`, which is newer.
 ///
 /// # Errors
 ///
@@ -380,6 +390,7 @@ pub fn start(name: &str) -> Result<Server, Error> {
         "mariadb" | "mariadb_2" => mariadb(),
         "mysql" => mysql(),
         "pgbouncer" => pgbouncer(),
+        "pgbouncer_2" => pgbouncer_2(),
         "h2" => h2(),
         "redis" => redis(),
         "zookeeper" => zookeeper(),
@@ -402,6 +413,7 @@ pub fn installed(name: &str) -> Result<String, Error> {
         "mysql" => mysql::MySql::find().map(|found| found.version),
         "galera" => galera::Galera::find().map(|found| found.version),
         "pgbouncer" => pgbouncer::find().map(|found| found.version),
+        "pgbouncer_2" => pgbouncer::find_newer().map(|found| found.version),
         "h2" => h2::H2::find().map(|found| found.version),
         "redis" => redis::Redis::find().map(|found| found.version),
         "zookeeper" => zookeeper::ZooKeeper::find().map(|found| found.version),
@@ -413,7 +425,7 @@ pub fn installed(name: &str) -> Result<String, Error> {
 fn not_private(name: &str) -> Error {
     Error::new(format!(
         "no private server is called `{name}`: use `postgres`, `postgres_2`, `mariadb`, \
-         `mariadb_2`, `mysql`, `pgbouncer`, `h2`, `redis`, `zookeeper` or `etcd`"
+         `mariadb_2`, `mysql`, `pgbouncer`, `pgbouncer_2`, `h2`, `redis`, `zookeeper` or `etcd`"
     ))
 }
 

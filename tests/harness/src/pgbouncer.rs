@@ -3,10 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use crate::Error;
+use crate::debian::{Packages, broken};
 use crate::find;
 use crate::postgres::{Postgres, authenticated};
 use crate::process::Launch;
 use crate::server::{Found, Identity, Recipe, Server, logged};
+
+const NEWER: Packages = Packages {
+    name: "pgbouncer",
+    suite: "sid",
+    packages: &["pgbouncer"],
+    foreign: &[],
+    programs: &["usr/sbin/pgbouncer"],
+    user: PgBouncer::IDENTITY.user,
+};
 
 /// The binary of PgBouncer, and the server behind it.
 pub(crate) struct PgBouncer {
@@ -21,10 +31,27 @@ pub(crate) fn find() -> Result<Found<PathBuf>, Error> {
     find::alone("pgbouncer", PgBouncer::IDENTITY.package, |path| path)
 }
 
+/// Finds that of Debian's next suite, which is unpacked if it has to be.
+pub(crate) fn find_newer() -> Result<Found<PathBuf>, Error> {
+    let recipe = PathBuf::from(NEWER.unpack()?.path("usr/sbin/pgbouncer"));
+    let version = find::version(&recipe).ok_or_else(|| broken(&recipe))?;
+    Ok(Found { recipe, version })
+}
+
 impl PgBouncer {
     /// Starts the PostgreSQL that is behind it.
     pub(crate) fn with_server() -> Result<Found<Self>, Error> {
-        let Found { recipe, version } = find()?;
+        Self::before_a_server(find()?)
+    }
+
+    /// As [`with_server`](Self::with_server), the newer one, with its default for prepared statements since 1.24.
+    pub(crate) fn newer() -> Result<Found<Self>, Error> {
+        let found = Self::before_a_server(find_newer()?)?;
+        Ok(found.map(|recipe| recipe.set(&["max_prepared_statements = 200"])))
+    }
+
+    fn before_a_server(found: Found<PathBuf>) -> Result<Found<Self>, Error> {
+        let Found { recipe, version } = found;
         let recipe = Self {
             program: recipe,
             server: Server::start(Postgres::find()?)?,

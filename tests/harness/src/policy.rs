@@ -6,13 +6,14 @@ use crate::{Error, Server};
 
 /// The servers that live tests know: the name, what it stands for, and whether this crate starts
 /// one itself.
-const SERVERS: [(&str, &str, bool); 13] = [
+const SERVERS: [(&str, &str, bool); 14] = [
     ("postgres", "PostgreSQL", true),
     ("postgres_2", "a second PostgreSQL", true),
     ("mariadb", "MariaDB", true),
     ("mariadb_2", "a second MariaDB", true),
     ("galera", "a Galera cluster", true),
     ("pgbouncer", "PgBouncer", true),
+    ("pgbouncer_2", "a newer PgBouncer", true),
     ("h2", "H2", true),
     ("redis", "Redis", true),
     ("zookeeper", "ZooKeeper", true),
@@ -244,14 +245,16 @@ mod tests {
             decide("postgres", &[("ORDID_TEST_SKIP", "postgresql")]),
             Err(
                 "ORDID_TEST_SKIP names the unknown server `postgresql`: use one of postgres, \
-                 postgres_2, mariadb, mariadb_2, galera, pgbouncer, h2, redis, zookeeper, mysql, mssql, oracle, etcd"
+                 postgres_2, mariadb, mariadb_2, galera, pgbouncer, pgbouncer_2, h2, redis, zookeeper, \
+                 mysql, mssql, oracle, etcd"
                     .to_owned()
             )
         );
         assert_eq!(
             decide("maria", &[]),
             Err(
-                "unknown server `maria`: use one of postgres, postgres_2, mariadb, mariadb_2, galera, pgbouncer, h2, \
+                "unknown server `maria`: use one of postgres, postgres_2, mariadb, mariadb_2, galera, pgbouncer, \
+                 pgbouncer_2, h2, \
                  redis, zookeeper, mysql, mssql, oracle, etcd"
                     .to_owned()
             )

@@ -401,6 +401,10 @@ impl<DB: Live> Work<UnitOfWork<DB>> {
         Self(self.0.with_engine(engine))
     }
 
+    pub fn with_new_memory(self) -> Self {
+        Self(self.0.with_new_memory())
+    }
+
     pub fn add<E: OrderedKey<Field: EnsuredKey>>(&mut self, entity: E) -> KeyOf<E>
     where
         DB: Keeps<E>,

@@ -218,7 +218,8 @@ async fn commits(
         ][way];
         proxy.plan([fault]);
         let behind = Postgres::through(&bouncer.pooled, &proxy).await?;
-        let mut work = work().await?.with_retry(quick());
+        // Asking the catalog each time, so that each conversation is as long as the first.
+        let mut work = work().await?.with_retry(quick()).with_new_memory();
         let landing = async {
             if fault == Fault::Hold(up) {
                 retry::land(direct, &proxy).await?;

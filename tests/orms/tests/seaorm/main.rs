@@ -18,6 +18,7 @@ mod models;
 mod nested;
 mod observed;
 mod parents;
+mod pgbouncer;
 mod saves;
 mod schema;
 mod shards;
@@ -38,25 +39,29 @@ use crate::connect::Connect;
 
 fn main() {
     ordid_tests::told::listen();
-    run_all(&["postgres", "mariadb"], |servers, trials| {
-        let mut databases = Databases { servers, trials };
-        for add in [
-            keys::add,
-            saves::add,
-            nested::add,
-            parents::add,
-            bulk::add,
-            work::add,
-            updates::add,
-            faults::add,
-            drops::add,
-            observed::add,
-            schema::add,
-            shards::add,
-        ] {
-            add(&mut databases);
-        }
-    });
+    run_all(
+        &["postgres", "mariadb", "pgbouncer_2"],
+        |servers, trials| {
+            let mut databases = Databases { servers, trials };
+            for add in [
+                keys::add,
+                saves::add,
+                nested::add,
+                parents::add,
+                bulk::add,
+                work::add,
+                updates::add,
+                faults::add,
+                drops::add,
+                observed::add,
+                schema::add,
+                shards::add,
+                pgbouncer::add,
+            ] {
+                add(&mut databases);
+            }
+        },
+    );
 }
 
 /// Adds tests for the databases on which they run.
