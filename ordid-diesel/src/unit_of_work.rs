@@ -126,11 +126,6 @@ pub struct Journaled<DB: Backend>(ordid_sql::Journaled<Binder<DB>>);
 ordid_sql::work_journal! { impl[DB: Backend] UnitOfWork<DB>, Journaled<DB>, Entity<DB>, Error }
 
 impl<DB: Backend> UnitOfWork<DB> {
-    /// Makes an empty unit of work.
-    pub fn new() -> Self {
-        Self(Work::new())
-    }
-
     /// Writes everything in one transaction of its own, after which the unit of work is empty. If it fails,
     /// nothing is written and nothing is lost: the same entities with the same keys are there to be flushed
     /// again.

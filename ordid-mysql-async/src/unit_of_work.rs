@@ -68,11 +68,6 @@ ordid_sql::work_entities! { impl[] UnitOfWork, Entity }
 ordid_sql::work_plan! { impl[] UnitOfWork, EngineProfile::MYSQL, Error }
 
 impl UnitOfWork {
-    /// Makes an empty unit of work.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     #[doc = ordid_sql::documentation!(flush)]
     ///
     /// # Retries

@@ -45,11 +45,6 @@ ordid_sql::work_entities! { impl[] UnitOfWork, Entity }
 ordid_sql::work_plan! { impl[] UnitOfWork, ENGINE, Error }
 
 impl UnitOfWork {
-    /// Makes an empty unit of work.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     #[doc = ordid_sql::documentation!(flush)]
     ///
     /// The transaction begins with `BEGIN IMMEDIATE`, so it waits for another writer before it sends a row, as long as

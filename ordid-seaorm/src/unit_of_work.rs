@@ -62,11 +62,6 @@ ordid_sql::work_entities! {
 ordid_sql::work_plan! { impl[] UnitOfWork, [backend: DbBackend] engine(backend)?, Error }
 
 impl UnitOfWork {
-    /// Makes an empty unit of work.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
     /// nothing is written and nothing is lost: the same models with the same keys are there to
     /// be flushed again.

@@ -8,7 +8,6 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
-    time::Duration,
 };
 
 use ordid_core::{
@@ -17,8 +16,8 @@ use ordid_core::{
 };
 
 use crate::{
-    ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, Generators, Markers, OnConflict,
-    Progress, Retry, Row, Sharding, Work,
+    EngineProfile, FlushError, FlushPlan, Flushed, Generators, OnConflict, Progress, Row, Sharding,
+    Work,
     spi::{ConnectionSource, ErrorOf, FlushConnection, RowBinder, TransactionScope},
     two_phase::Coordinator,
     work::Register,
@@ -96,32 +95,8 @@ impl<W: WrapsWork> Sharded<W> {
         self.generators.insert::<K>(generator);
     }
 
-    /// Says how often each shard is tried.
-    pub fn set_retry(&mut self, retry: Retry) {
-        self.each(|work| work.set_retry(retry));
-    }
-
-    /// Says how long the flush of each shard may take.
-    pub fn set_deadline(&mut self, within: Duration) {
-        self.each(|work| work.set_deadline(within));
-    }
-
-    /// Says in which flushes each shard writes a marker row.
-    pub fn set_markers(&mut self, markers: Markers) {
-        self.each(|work| work.set_markers(markers));
-    }
-
-    /// Lets the flush of each shard write the rows by several transactions.
-    pub fn set_limits(&mut self, limits: ChunkLimits) {
-        self.each(|work| work.set_limits(limits));
-    }
-
-    /// Takes a profile in the place of the library's own, for all shards.
-    pub fn set_engine(&mut self, engine: EngineProfile) {
-        self.each(|work| work.set_engine(engine));
-    }
-
-    fn each(&mut self, mut change: impl FnMut(&mut Work<W::Binder>)) {
+    /// Changes a setting of all shards.
+    pub fn each(&mut self, mut change: impl FnMut(&mut Work<W::Binder>)) {
         let shards = self.shards.iter_mut();
         shards.for_each(|work| change(work.work_mut()));
     }

@@ -1,6 +1,7 @@
 //! The functions that every library's unit of work has, with their documentation.
 
-/// Writes the settings of a unit of work: a struct around a [`Work`](crate::Work).
+/// Writes `new` and the settings of a unit of work: a struct around a [`Work`](crate::Work). Behind an `@` it
+/// leaves out `new`.
 ///
 /// ```text
 /// ordid_sql::work_settings! { impl[DB: Backend] UnitOfWork<DB>, Binder<DB> }
@@ -8,6 +9,16 @@
 #[macro_export]
 macro_rules! work_settings {
     (impl[$($generics:tt)*] $work:ty, $binder:ty) => {
+        impl<$($generics)*> $work {
+            /// Makes an empty unit of work.
+            pub fn new() -> Self {
+                Self::default()
+            }
+        }
+
+        $crate::work_settings! { @ impl[$($generics)*] $work, $binder }
+    };
+    (@ impl[$($generics:tt)*] $work:ty, $binder:ty) => {
         impl<$($generics)*> $work {
             /// Says how often a flush is tried and how long it waits in between;
             /// [`Retry::DEFAULT`](ordid_sql::Retry::DEFAULT) unless this is called.
@@ -566,42 +577,42 @@ macro_rules! sharded_unit_of_work {
             /// Says how often and after how long each shard is tried again: as [`UnitOfWork::with_retry`].
             #[must_use]
             pub fn with_retry(mut self, retry: $crate::Retry) -> Self {
-                self.0.set_retry(retry);
+                self.0.each(|work| work.set_retry(retry));
                 self
             }
 
             /// Lets the flush of each shard write its rows by several transactions: as [`UnitOfWork::in_chunks`].
             #[must_use]
             pub fn in_chunks(mut self, limits: $crate::ChunkLimits) -> Self {
-                self.0.set_limits(limits);
+                self.0.each(|work| work.set_limits(limits));
                 self
             }
 
             /// Ends the flush of each shard after this time: as [`UnitOfWork::with_deadline`].
             #[must_use]
             pub fn with_deadline(mut self, within: std::time::Duration) -> Self {
-                self.0.set_deadline(within);
+                self.0.each(|work| work.set_deadline(within));
                 self
             }
 
             /// Makes the flush of every shard write a marker row: as [`UnitOfWork::with_record`].
             #[must_use]
             pub fn with_record(mut self) -> Self {
-                self.0.set_markers($crate::Markers::All);
+                self.0.each(|work| work.set_markers($crate::Markers::All));
                 self
             }
 
             /// Writes no marker row in any shard: as [`UnitOfWork::without_record`].
             #[must_use]
             pub fn without_record(mut self) -> Self {
-                self.0.set_markers($crate::Markers::None);
+                self.0.each(|work| work.set_markers($crate::Markers::None));
                 self
             }
 
             /// Gives the profile of the engine of all shards: as [`UnitOfWork::with_engine`].
             #[must_use]
             pub fn with_engine(mut self, engine: $crate::EngineProfile) -> Self {
-                self.0.set_engine(engine);
+                self.0.each(|work| work.set_engine(engine));
                 self
             }
 

@@ -71,11 +71,6 @@ ordid_sql::work_entities! { impl[DB: Backend] UnitOfWork<DB>, Entity<DB> }
 ordid_sql::work_plan! { impl[DB: Backend] UnitOfWork<DB>, DB::PROFILE, Error }
 
 impl<DB: Backend> UnitOfWork<DB> {
-    /// Makes an empty unit of work.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
     /// nothing is written and nothing is lost: the same entities with the same keys are there to
     /// be flushed again.

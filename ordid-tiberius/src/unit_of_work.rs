@@ -112,7 +112,7 @@ impl UnitOfWork<Babelfish> {
     }
 }
 
-ordid_sql::work_settings! { impl[D: Flavour] UnitOfWork<D>, Binder<D> }
+ordid_sql::work_settings! { @ impl[D: Flavour] UnitOfWork<D>, Binder<D> }
 ordid_sql::work_entities! { impl[D: Flavour] UnitOfWork<D>, Entity<D> }
 ordid_sql::work_plan! { impl[D: Flavour] UnitOfWork<D>, D::PROFILE, Error }
 

@@ -77,11 +77,6 @@ ordid_sql::work_entities! { impl[] UnitOfWork, Entity }
 ordid_sql::work_plan! { impl[] UnitOfWork, EngineProfile::POSTGRES, Error }
 
 impl UnitOfWork {
-    /// Makes an empty unit of work.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     #[doc = ordid_sql::documentation!(flush)]
     ///
     #[doc = ordid_sql::documentation!(retries)]

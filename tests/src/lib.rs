@@ -17,6 +17,7 @@ pub mod keys;
 pub mod lists;
 pub mod login;
 pub mod merge;
+pub mod next_run;
 pub mod pictures;
 pub mod process;
 pub mod proxy;

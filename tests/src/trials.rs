@@ -1,7 +1,12 @@
 //! What test programs with their own `main` share (libtest-mimic): servers that are started for them,
 //! tests that are ignored with a reason, async tests.
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use sqlx::{
@@ -64,6 +69,20 @@ pub fn run<F: Future<Output = Outcome>>(test: impl FnOnce() -> F) -> Result<(), 
         Ok(Err(error)) => Err(Failed::from(error.to_string())),
         Err(_) => Err(Failed::from(format!("still running after {endless:?}"))),
     }
+}
+
+/// Polls a future so many times and drops it. Returns what it came to if it was over.
+pub async fn cut_off<F: Future>(future: F, mut polls: usize) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+        Poll::Pending if polls > 1 => {
+            polls -= 1;
+            Poll::Pending
+        }
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// Returns options for a SQLite file of its own, which is there as long as the folder: in WAL mode, with foreign

@@ -1,7 +1,7 @@
 //! `COPY` on PostgreSQL: rows end up as an `INSERT` would have left them, by another way where
 //! `COPY` would not do that, and a flush that is cut off leaves a pool that works.
 
-use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
+use std::time::Duration;
 
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
@@ -10,6 +10,7 @@ use ordid_tests::{
     copy::{DROP, SMALL, setups, with_tenant},
     flushed::copied,
     servers::Servers,
+    trials,
 };
 use sqlx::{
     Encode, Pool, Postgres, Type,
@@ -733,19 +734,11 @@ where
 }
 
 async fn a_flush_cut_off_at_any_poll_leaves_a_working_pool(pool: Pool<Postgres>) -> Outcome {
-    cut_off(pool, |mut polls| {
+    cut_off(pool, |polls| {
         async move |work: &mut UnitOfWork<Postgres>, pool: &Pool<Postgres>| {
-            let mut flush = pin!(work.flush(pool));
-            poll_fn(|context| match flush.as_mut().poll(context) {
-                Poll::Ready(outcome) => Poll::Ready(outcome.map(|_| true)),
-                Poll::Pending if polls == 1 => Poll::Ready(Ok(false)),
-                Poll::Pending => {
-                    polls -= 1;
-                    Poll::Pending
-                }
-            })
-            .await
-            .unwrap()
+            let polls = usize::try_from(polls).unwrap();
+            let outcome = trials::cut_off(work.flush(pool), polls).await;
+            outcome.transpose().unwrap().is_some()
         }
     })
     .await

@@ -2,13 +2,10 @@
 //! Diesel's own connections.
 
 use std::{
-    future::poll_fn,
-    pin::pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    task::Poll,
     time::Duration,
 };
 
@@ -18,7 +15,7 @@ use ordid::KeyType as _;
 use ordid_diesel::Retry;
 use ordid_tests::{
     proxy::{At, Fault},
-    trials::run,
+    trials::{cut_off, run},
 };
 
 use crate::{
@@ -397,19 +394,8 @@ pub fn dropped<DB: Tables>(url: &str) -> Outcome {
         for polls in 1.. {
             let mut work = filled::<DB>(1_200);
             let mut connection = open::<DB>(url).await?;
-            let is_over = {
-                let mut flush = pin!(work.flush_async(&mut connection));
-                let mut polled = 0;
-                poll_fn(|context| match flush.as_mut().poll(context) {
-                    Poll::Ready(flushed) => Poll::Ready(flushed.map(|_| true)),
-                    Poll::Pending if polled == polls => Poll::Ready(Ok(false)),
-                    Poll::Pending => {
-                        polled += 1;
-                        Poll::Pending
-                    }
-                })
-                .await?
-            };
+            let outcome = cut_off(work.flush_async(&mut connection), polls + 1).await;
+            let is_over = outcome.transpose()?.is_some();
             expected = [expected[0] + 1, expected[1] + 1_200, 0];
             if is_over {
                 assert!(polls > 1, "it was dropped in the midst");

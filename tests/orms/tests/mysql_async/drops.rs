@@ -1,7 +1,7 @@
 //! Flushes that are dropped before their end, as by a timeout: what is left in the database, and what the next user of the
 //! connection finds.
 
-use std::{env, future::poll_fn, pin::pin, process::Command, task::Poll, time::Duration};
+use std::{env, process::Command, time::Duration};
 
 use ::mysql_async::{
     Conn, PoolConstraints, PoolOpts, Row, TxOpts,
@@ -10,7 +10,10 @@ use ::mysql_async::{
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
 use ordid_mysql_async::{EngineProfile, Follower, Position, Retry, UnitOfWork};
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::{
+    servers::Servers,
+    trials::{Outcome, cut_off},
+};
 
 use sqlx::MySql;
 
@@ -93,20 +96,6 @@ async fn clear(conn: &mut Conn) -> Outcome {
         "DELETE FROM marks",
     ];
     execute(conn, &deletes).await
-}
-
-/// Polls a future so many times and drops it. Returns what it came to if it was over.
-async fn cut_off<F: Future>(future: F, mut polls: usize) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
-        Poll::Pending if polls > 1 => {
-            polls -= 1;
-            Poll::Pending
-        }
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }
 
 /// The pool has one connection, which is lent anew at once.

@@ -12,7 +12,10 @@ mod shards;
 use ::mysql_async::{Conn, prelude::Queryable as _};
 use ordid::{OrderedKey, entity::EnsuredKey};
 use ordid_mysql_async::{Entity, UnitOfWork};
-use ordid_tests::trials::{self, Outcome, run_all};
+use ordid_tests::{
+    next_run,
+    trials::{self, Outcome, run_all},
+};
 
 /// Says that this process is one for the first flush of a process, and into which database.
 const FIRST_FLUSH: &str = "ORDID_TEST_FIRST_FLUSH";
@@ -29,7 +32,7 @@ fn main() {
             drops::trials(servers, trials, server);
             pools::trials(servers, trials, server);
             shards::trials(servers, trials, server);
-            journal::trials(servers, trials, server);
+            next_run::trials::<journal::Run>(servers, trials, server);
         }
     });
 }

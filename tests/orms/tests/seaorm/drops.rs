@@ -1,10 +1,8 @@
 //! Flushes that are dropped before their end, as by a timeout: what is left in the database, and what the
 //! pool's next user finds.
 
-use std::{future::poll_fn, pin::pin, task::Poll};
-
-use ordid_seaorm::{Error, Flushed, Retry, UnitOfWork};
-use ordid_tests::trials::Outcome;
+use ordid_seaorm::{Retry, UnitOfWork};
+use ordid_tests::trials::{Outcome, cut_off};
 use sea_orm::{
     ConnectionTrait as _, DatabaseConnection, DbBackend, SqlxMySqlConnector, SqlxPostgresConnector,
     SqlxSqliteConnector, Statement, TransactionTrait as _,
@@ -64,23 +62,6 @@ async fn check_nothing_is_open(db: &DatabaseConnection, single: &DatabaseConnect
     assert_eq!(marks, 1, "others do not see what was written");
     single.execute_unprepared("DELETE FROM marks").await?;
     Ok(())
-}
-
-/// Polls a flush so many times and drops it. Returns what it came to if it was over.
-async fn cut_off<F: Future<Output = Result<Flushed, Error>>>(
-    flush: F,
-    mut polls: usize,
-) -> Option<Result<Flushed, Error>> {
-    let mut flush = pin!(flush);
-    poll_fn(|context| match flush.as_mut().poll(context) {
-        Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
-        Poll::Pending if polls > 1 => {
-            polls -= 1;
-            Poll::Pending
-        }
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }
 
 async fn library(db: &DatabaseConnection) -> Outcome {

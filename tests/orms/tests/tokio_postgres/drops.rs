@@ -1,13 +1,14 @@
 //! Flushes that are dropped before their end, as by a timeout: what is left in the database, and what the next user of the
 //! connection finds.
 
-use std::{future::poll_fn, pin::pin, task::Poll};
-
 use ::tokio_postgres::Client;
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
-use ordid_tests::{servers::Servers, trials::Outcome};
-use ordid_tokio_postgres::{EngineProfile, Error, Flushed, UnitOfWork};
+use ordid_tests::{
+    servers::Servers,
+    trials::{Outcome, cut_off},
+};
+use ordid_tokio_postgres::{EngineProfile, UnitOfWork};
 
 use sqlx::Postgres;
 
@@ -74,23 +75,6 @@ async fn count(client: &Client) -> Outcome<usize> {
     let sql = "SELECT (SELECT count(*) FROM authors) + (SELECT count(*) FROM books)";
     let count: i64 = client.query_one(sql, &[]).await?.try_get(0)?;
     Ok(usize::try_from(count)?)
-}
-
-/// Polls a flush so many times and drops it. Returns what it came to if it was over.
-async fn cut_off<F: Future<Output = Result<Flushed, Error>>>(
-    flush: F,
-    mut polls: usize,
-) -> Option<Result<Flushed, Error>> {
-    let mut flush = pin!(flush);
-    poll_fn(|context| match flush.as_mut().poll(context) {
-        Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
-        Poll::Pending if polls > 1 => {
-            polls -= 1;
-            Poll::Pending
-        }
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }
 
 /// The client is used at once, and what it writes is committed by itself.

@@ -14,7 +14,10 @@ mod tokio;
 
 use ::tokio_postgres::Client;
 use ordid::{OrderedKey, entity::EnsuredKey};
-use ordid_tests::trials::{Outcome, run_all};
+use ordid_tests::{
+    next_run,
+    trials::{Outcome, run_all},
+};
 use ordid_tokio_postgres::{Entity, UnitOfWork};
 
 fn main() {
@@ -25,7 +28,7 @@ fn main() {
         drops::trials(servers, trials);
         pools::trials(servers, trials);
         shards::trials(servers, trials);
-        journal::trials(servers, trials);
+        next_run::trials::<journal::Run>(servers, trials, "postgres");
         pgbouncer::trials(servers, trials);
         blocking::trials(servers, trials);
     });

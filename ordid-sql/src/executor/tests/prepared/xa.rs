@@ -95,7 +95,7 @@ fn a_prepare_whose_answer_was_lost_is_found_by_a_later_question() {
 fn a_closed_connection_that_still_holds_what_is_prepared_is_no_failure() {
     let servers = servers_of([Way::BoundXa; 3]);
     let mut unit = unit();
-    unit.set_retry(Retry::NONE);
+    unit.each(|work| work.set_retry(Retry::NONE));
     flush_all(&mut unit, &servers).unwrap();
     assert_eq!((items(&servers), prepared(&servers)), ([2; 3], [0; 3]));
 }
