@@ -759,12 +759,19 @@ fn fields(cx: &Ctxt, model: &Entity<'_>) {
         }
         if let Some(other) = &attrs.sqlx_other_type
             && field.skip().is_none()
-            && (model.is_key(field) || attrs.parent.is_some())
         {
-            cx.error(
-                other,
-                format!("a key is read as its key type writes it: take `{other}` off"),
-            );
+            if model.is_key(field) || attrs.parent.is_some() {
+                cx.error(
+                    other,
+                    format!("a key is read as its key type writes it: take `{other}` off"),
+                );
+            } else if other == "json" && attrs.returning.is_none() {
+                cx.error(
+                    other,
+                    "a flush would write the field by its own type, which `json` does not change: \
+                     write `sqlx::types::Json<..>`, and take `json` off",
+                );
+            }
         }
         if let Some(flatten) = &attrs.sqlx_flatten
             && model.is_key(field)

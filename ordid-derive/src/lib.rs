@@ -274,8 +274,9 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 ///
 /// Beside `sqlx::FromRow`, its `#[sqlx(rename = "...")]`, `#[sqlx(rename_all = "...")]` and
 /// `#[sqlx(skip)]` hold too, so that a row is written as it is read; an option of `#[ordid(...)]`
-/// goes before. A `#[sqlx(flatten)]` field is refused, since it has no column, and so are `#[sqlx(json)]` and
-/// `#[sqlx(try_from = "...")]` on a key or a foreign key, which would read it in another form than it is written in.
+/// goes before. A `#[sqlx(flatten)]` field is refused, since it has no column. A `#[sqlx(json)]` field is refused, since
+/// a flush writes a field by its own type: write `sqlx::types::Json<T>`. `#[sqlx(try_from = "...")]` is refused on a key
+/// or a foreign key, which it would read in another form than it is written in.
 ///
 /// So do Diesel's `#[diesel(table_name = orders)]`, `#[diesel(primary_key(number))]`,
 /// `#[diesel(column_name = kind)]` and `#[diesel(skip_insertion)]`, beside its derives or without them.

@@ -648,8 +648,7 @@ fn entity_beside_sqlx() {
             #[sqlx(flatten)]
             #[ordid(skip)]
             address: Address,
-            #[sqlx(json(nullable))]
-            extra: Option<Extra>,
+            extra: Option<Json<Extra>>,
         }
         "#,
     );
@@ -948,9 +947,9 @@ fn every_mistake_is_reported_at_once() {
     );
 }
 
-/// `FromRow` would read another form than `ordid` writes. A field that is no key is the user's.
+/// `FromRow` would read another form than `ordid` writes. The type in `try_from` is the user's, if the field is no key.
 #[test]
-fn forms_of_sqlx_are_refused_on_keys() {
+fn forms_of_sqlx_that_no_flush_writes_are_refused() {
     let found = errors(
         expand::ordered_key,
         r#"
@@ -968,12 +967,20 @@ fn forms_of_sqlx_are_refused_on_keys() {
             #[ordid(parent, skip)]
             #[sqlx(json)]
             cache: CustomerId,
+            #[ordid(returning)]
+            #[sqlx(json)]
+            filled: Assigned<Extra>,
         }
         "#,
     );
     let refused = |name| format!("a key is read as its key type writes it: take `{name}` off");
     assert_eq!(found[..2], [refused("json"), refused("try_from")]);
-    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!(
+        found[2],
+        "a flush would write the field by its own type, which `json` does not change: write \
+         `sqlx::types::Json<..>`, and take `json` off"
+    );
+    assert_eq!(found.len(), 4, "{found:?}");
     assert_eq!(
         errors(
             expand::ordered_key,

@@ -43,7 +43,7 @@ impl<E: StdError + 'static> Cause<E> {
 impl<E: fmt::Display> fmt::Display for Cause<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Driver(source) => source.error.fmt(f),
+            Self::Driver(source) => source.write_text(f),
             Self::Core(error) => error.fmt(f),
         }
     }

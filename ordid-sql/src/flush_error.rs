@@ -803,7 +803,8 @@ impl<D> FlushError<D> {
     ///
     /// Every engine tells the column that takes no NULL. MySQL, MariaDB and Oracle also tell the one whose value is too
     /// long; MySQL and MariaDB the one whose value is out of range; SQLite the one of a unique key that has no other
-    /// column; SQL Server the one that a check is about, if it is about one.
+    /// column; SQL Server the one that a check is about, if it is about one. tokio-postgres tells the one whose value has
+    /// another type than the column.
     pub fn column(&self) -> Option<&str> {
         self.driver_error()?.names.column.as_deref()
     }

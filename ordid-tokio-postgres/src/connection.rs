@@ -356,14 +356,24 @@ impl<C: Calls> PgTransaction<'_, C> {
             None => self.client.execute_typed(&statement.sql, &parameters).await,
         };
         changed.map(Changed::Rows).map_err(|error| {
-            let row = match error.as_db_error() {
-                None => unbound(statement, &parameters),
+            let unbound = match error.as_db_error() {
+                None => unbound(&parameters),
                 Some(_) => None,
             };
+            let of_row = statement.columns.len();
+            let mut error = classify(error);
+            // tokio-postgres names the parameter by its number.
+            if let Some(column) = unbound
+                .zip(values.table)
+                .and_then(|(number, table)| table.column(statement.columns[number % of_row]))
+            {
+                error.text = error.text.map(|text| format!("column {column}: {text}"));
+                error.names.column = Some(column.to_owned());
+            }
             StatementFailure {
-                error: classify(error),
-                is_binding: row.is_some(),
-                row: row.map(|row| (row, 0)),
+                error,
+                is_binding: unbound.is_some(),
+                row: unbound.map(|number| (number / of_row, 0)),
             }
         })
     }
@@ -382,14 +392,13 @@ fn untyped<'b>(parameters: &[Parameter<'b>]) -> Vec<&'b (dyn ToSql + Sync)> {
     parameters.iter().map(|(value, _)| *value).collect()
 }
 
-/// Returns the row with the value that could not be encoded, if that is why a statement failed.
-fn unbound(statement: &Statement, parameters: &[Parameter<'_>]) -> Option<usize> {
+/// Returns the number of the first value that could not be encoded, if that is why a statement failed.
+fn unbound(parameters: &[Parameter<'_>]) -> Option<usize> {
     let mut scratch = bytes::BytesMut::new();
-    let failed = parameters.iter().position(|(value, ty)| {
+    parameters.iter().position(|(value, ty)| {
         scratch.clear();
         value.to_sql_checked(ty, &mut scratch).is_err()
-    });
-    failed.map(|number| number / statement.columns.len())
+    })
 }
 
 impl<C: Calls> Drop for PgTransaction<'_, C> {

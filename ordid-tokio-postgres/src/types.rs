@@ -25,6 +25,15 @@ pub struct TableOf {
 }
 
 impl TableOf {
+    /// Returns the name of a column. Behind the columns is the version with which the row was read.
+    pub(crate) fn column(&self, at: usize) -> Option<&'static str> {
+        let at = match at == self.columns.len() {
+            true => self.version?,
+            false => at,
+        };
+        self.columns.get(at).copied()
+    }
+
     pub(crate) fn quoted(&self) -> String {
         EngineProfile::POSTGRES.quote_table(self.schema, self.name)
     }

@@ -165,6 +165,12 @@ async fn settled_rows_are_delivered_once<F: Follows>(pool: Pool<F::Database>) ->
 
 async fn late_row_is_delivered_once<F: FollowsPostgres>(pool: Pool<Postgres>) -> Outcome {
     create::<Postgres>(&pool, "").await?;
+    let error = F::committed(&pool, "start", 1).await;
+    let error = error.expect_err("the column is missing").to_string();
+    assert!(
+        error.contains("inserted_in") && error.contains("`Follower::create_sql`"),
+        "{error}"
+    );
     for sql in F::create_sql() {
         Postgres::execute_sql(&pool, sql).await?;
     }

@@ -321,24 +321,26 @@ impl Place {
     }
 }
 
+impl<D: fmt::Display> DriverError<D> {
+    /// Writes what the database says, without a value that it refused.
+    pub(crate) fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.text {
+            text if self.shows_value => {
+                let text = text.clone().unwrap_or_else(|| self.error.to_string());
+                f.write_str(&mysql::without_value(&text).unwrap_or(text))
+            }
+            Some(text) => f.write_str(text),
+            None => self.error.fmt(f),
+        }
+    }
+}
+
 impl<D: fmt::Display> fmt::Display for Source<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
             Self::Core(error) => error.fmt(f),
-            Self::Driver(DriverError {
-                error,
-                shows_value: true,
-                text,
-                ..
-            }) => {
-                let text = text.clone().unwrap_or_else(|| error.to_string());
-                f.write_str(&mysql::without_value(&text).unwrap_or(text))
-            }
-            Self::Driver(DriverError {
-                text: Some(text), ..
-            }) => f.write_str(text),
-            Self::Driver(DriverError { error, .. }) => error.fmt(f),
+            Self::Driver(error) => error.write_text(f),
             Self::Boxed(error) => error.fmt(f),
         }
     }

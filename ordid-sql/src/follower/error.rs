@@ -2,6 +2,7 @@
 
 use std::{error::Error as StdError, fmt};
 
+use super::COLUMN;
 use crate::{DriverError, cause::Cause};
 
 /// The reason why a [`Follower`](super::Follower) delivered no rows.
@@ -98,7 +99,18 @@ impl<E: fmt::Display> fmt::Display for FollowError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "follower of {}: ", self.0.table)?;
         match &self.0.kind {
-            Kind::Cause(cause) => cause.fmt(f),
+            Kind::Cause(cause) => {
+                cause.fmt(f)?;
+                // The message is in the server's language, and has the name in each.
+                if cause.to_string().contains(COLUMN) {
+                    write!(
+                        f,
+                        "; a follower `by_transaction` needs this column: the statements that add it are in \
+                         `Follower::create_sql`"
+                    )?;
+                }
+                Ok(())
+            }
             Kind::Ahead { position, database } => write!(
                 f,
                 "the position has seen {position}, but the database is at {database}: it is another database or was \

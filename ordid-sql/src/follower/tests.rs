@@ -6,6 +6,7 @@ use ordid_core::{
 };
 
 use super::*;
+use crate::{DriverError, Failure};
 
 struct Order(Uuid);
 
@@ -196,4 +197,32 @@ fn a_reader_of_new_rows_begins_right_before_the_first_of_them() {
         let lowest = SlowId::range(time..time).unwrap().start.to_raw();
         assert_eq!(highest_before::<SlowId>(time).unwrap().to_raw(), lowest - 1);
     }
+}
+
+/// The own text of some libraries says only that the error is the database's.
+#[test]
+fn an_error_prints_what_the_database_says() {
+    let of = |text: &str| {
+        FollowError::new(
+            "\"orders\"".into(),
+            Kind::Cause(
+                DriverError {
+                    text: Some(text.into()),
+                    ..DriverError::new("db error", Failure::Refused)
+                }
+                .into(),
+            ),
+        )
+        .to_string()
+    };
+    let refused = "permission denied for table orders";
+    assert_eq!(of(refused), format!("follower of \"orders\": {refused}"));
+    let missing = "column \"inserted_in\" does not exist";
+    assert_eq!(
+        of(missing),
+        format!(
+            "follower of \"orders\": {missing}; a follower `by_transaction` needs this column: the statements that add \
+             it are in `Follower::create_sql`"
+        )
+    );
 }

@@ -200,6 +200,14 @@ struct Numbered {
     number: i32,
 }
 
+#[derive(OrderedKey)]
+#[ordid(table = "numbers")]
+struct Versioned {
+    id: Native,
+    #[ordid(version)]
+    number: i32,
+}
+
 async fn a_value_of_another_type_is_an_error_with_the_row(url: String) -> Outcome {
     let mut client = connect(&url).await?;
     client
@@ -214,9 +222,10 @@ async fn a_value_of_another_type_is_an_error_with_the_row(url: String) -> Outcom
         let error = work(rows.clone()).flush(&mut client).await.unwrap_err();
         let text = error.to_string();
         assert!(
-            text.contains("cannot convert between the Rust type"),
+            text.contains("column number: cannot convert between the Rust type"),
             "{text}"
         );
+        assert_eq!(error.column(), Some("number"));
         assert!(
             text.contains("numbers") && text.contains("nothing was written"),
             "{text}"
@@ -225,6 +234,13 @@ async fn a_value_of_another_type_is_an_error_with_the_row(url: String) -> Outcom
         assert!(!error.is_connection_lost() && error.retries() == 0);
     }
     assert!(is_so(&client, "(SELECT count(*) FROM numbers) = 0").await?);
+    let mut work = UnitOfWork::new().without_record();
+    work.delete(&Versioned {
+        id: Native::generate(),
+        number: 1,
+    });
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert_eq!(error.column(), Some("number"), "{error}");
     Ok(())
 }
 
