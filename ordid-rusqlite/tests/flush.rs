@@ -566,13 +566,13 @@ fn a_statement_that_is_sent_again_is_prepared_once() {
         .authorizer(Some(authorizer))
         .expect("it is a hook");
     let mut work = once();
-    for _ in 0..5_550 {
+    for _ in 0..5_560 {
         work.add(customer("Ada"));
     }
-    // Chunks of a hundred rows, and the rest.
+    // Chunks of fifty rows, and the rest.
     work.flush(&mut connection).expect("it is written");
     assert_eq!(prepared.load(Ordering::Relaxed), 2);
-    assert_eq!(counts(&connection), [5_550, 0]);
+    assert_eq!(counts(&connection), [5_560, 0]);
 }
 
 /// Reads texts alone.

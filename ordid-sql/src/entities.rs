@@ -9,6 +9,7 @@ use std::{any::Any, cmp::Ordering, ops::Range};
 use crate::{
     ColumnSet, RowSink, Table, Upsert,
     list::{AnyRow, List, TypeOf},
+    rows::FindRow,
 };
 use ordid_core::{
     entity::Cell,
@@ -69,6 +70,9 @@ pub(crate) trait Entities<S>: Any + Send + Sync {
     /// Returns whether no row that is inserted refers to a later one, by the foreign keys that are
     /// `own`, that is of the same table. The inserts are in the order of the stored keys.
     fn are_parents_first(&self, order: Option<&[usize]>, own: &[bool]) -> bool;
+
+    /// Returns the keys of a list in this order, which is that of the stored keys.
+    fn keys(&self, list: Kept, order: Option<&[usize]>) -> Box<dyn FindRow>;
 
     /// Returns a row's key: there is none that has none, once they are sorted.
     fn key(&self, list: Kept, place: usize) -> KeyBytes;
@@ -378,6 +382,10 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
         are_parents_first(self, order, own, self.compare)
     }
 
+    fn keys(&self, list: Kept, order: Option<&[usize]>) -> Box<dyn FindRow> {
+        Box::new(SortedKeys::of(self, list, order, self.compare))
+    }
+
     fn key(&self, list: Kept, place: usize) -> KeyBytes {
         key_bytes(self, list, place)
     }
@@ -450,6 +458,45 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
         if let Some(returned) = &self.of.returned {
             (returned.cells)(rows, place, visit);
         }
+    }
+}
+
+/// The raw keys of a list in the order of the stored keys.
+struct SortedKeys<R> {
+    keys: Vec<R>,
+    compare: Compare<R>,
+}
+
+impl<R: RawKey> SortedKeys<R> {
+    fn of(rows: &dyn Keyed<R>, list: Kept, order: Option<&[usize]>, compare: Compare<R>) -> Self {
+        let length = rows.len(list);
+        let mut keys = Vec::with_capacity(length);
+        let all = match order {
+            None => rows.raw_keys(list, 0..length, &mut keys),
+            Some(order) => order
+                .iter()
+                .all(|place| rows.raw_keys(list, *place..place + 1, &mut keys)),
+        };
+        assert!(all, "sorting began with looking for rows without");
+        Self { keys, compare }
+    }
+}
+
+impl<R: RawKey> FindRow for SortedKeys<R> {
+    fn find(&self, key: &KeyBytes, near: &mut usize) -> Option<usize> {
+        let wanted: R = key.to_raw()?;
+        let is_wanted = |position: &usize| self.keys.get(*position) == Some(&wanted);
+        let found = match [*near, *near + 1].into_iter().find(is_wanted) {
+            Some(position) => position,
+            // As are the keys of rows that were there before.
+            None if (self.compare)(&wanted, self.keys.first()?).is_lt() => return None,
+            None => {
+                let found = self.keys.binary_search_by(|it| (self.compare)(it, &wanted));
+                found.ok()?
+            }
+        };
+        *near = found;
+        Some(found)
     }
 }
 

@@ -20,14 +20,14 @@
 
 mod circles;
 
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
 
 use self::circles::{Circle, Edge, Graph, STUCK, number};
 use crate::{
     Action, MAX_ROWS, Table, TreeDeletes,
     rows::{Cuts, List, TypelessRows},
 };
-use ordid_core::{Error, key::KeyBytes};
+use ordid_core::Error;
 
 /// Up to this many statements, one for each depth, rows are deleted depth by depth and not unlinked first. It is a choice:
 /// an unlinked row is touched twice.
@@ -166,39 +166,46 @@ impl Nodes {
         rows: &[&mut dyn TypelessRows],
         list: List,
     ) -> Result<Self, Error> {
-        let mut keys: HashMap<usize, HashMap<KeyBytes, u32>> = HashMap::new();
         let mut starts = Vec::with_capacity(component.len());
-        let mut columns = Vec::new();
-        let mut nodes = 0_usize;
+        let mut nodes = 0;
         for &table in component {
             starts.push((table, nodes));
-            let numbers = keys.entry(table).or_default();
-            rows[table].keys(list, &mut |key| {
-                // What does not fit is refused below.
-                numbers.insert(key, u32::try_from(nodes).unwrap_or(STUCK));
-                nodes += 1;
-            });
+            nodes += match list {
+                List::Inserts => tables[table].rows,
+                List::Deletes => tables[table].deletes,
+            };
         }
+        let keys: Vec<_> = component
+            .iter()
+            .map(|table| rows[*table].keys(list))
+            .collect();
+        let mut columns = Vec::new();
         let mut edges = Vec::new();
         for &(table, start) in &starts {
             let first = columns.len();
             let parents = &tables[table].parents;
             columns.extend((0..parents.len()).map(|parent| Column { table, parent }));
-            // Of entities that share a key type, each may be the parent.
-            let targets: Vec<Vec<&HashMap<KeyBytes, u32>>> = parents
+            // Of entities that share a key type, each may be the parent. Each with the number of its first row, and with
+            // the position that was found last.
+            let mut targets: Vec<Vec<_>> = parents
                 .iter()
                 .map(|parent| {
-                    let is = |it: &&usize| parent.is(tables[**it].entity, tables[**it].key);
-                    component.iter().filter(is).map(|it| &keys[it]).collect()
+                    let is = |table: usize| parent.is(tables[table].entity, tables[table].key);
+                    let targets = starts.iter().zip(&keys).filter(|((it, _), _)| is(*it));
+                    targets
+                        .map(|((_, start), keys)| (*start, keys, 0))
+                        .collect()
                 })
                 .collect();
             rows[table].parents(list, &mut |row, parent, key| {
-                for target in &targets[parent] {
-                    if let Some(&number) = target.get(&key) {
+                for (parents, keys, near) in &mut targets[parent] {
+                    if let Some(position) = keys.find(&key, near) {
+                        // What does not fit is refused below.
+                        let number = |node: usize| u32::try_from(node).unwrap_or(STUCK);
                         edges.push(Edge {
-                            child: u32::try_from(start + row).unwrap_or(STUCK),
-                            parent: number,
-                            column: u32::try_from(first + parent).unwrap_or(STUCK),
+                            child: number(start + row),
+                            parent: number(*parents + position),
+                            column: number(first + parent),
                         });
                     }
                 }
@@ -231,6 +238,43 @@ impl Nodes {
     /// Returns the edges to cut so that the circle is none any more, or a way round that nothing can
     /// break.
     fn break_circle(&self, circle: &Circle, tables: &[Table]) -> Result<Vec<u32>, Vec<Edge>> {
+        let references = self.references(circle, tables);
+        match self.break_ring(circle, &references) {
+            Some(edge) => Ok(vec![edge]),
+            None => self.break_any(circle, &references),
+        }
+    }
+
+    /// Returns by how many references of a circle each column that can be NULL takes part; 0 for the others.
+    fn references(&self, circle: &Circle, tables: &[Table]) -> Vec<usize> {
+        let mut references = vec![0; self.columns.len()];
+        for edge in &circle.edges {
+            let edge = self.graph.edges[*edge as usize];
+            let column = self.column(edge);
+            if tables[column.table].can_be_null(column.parent) {
+                references[edge.column as usize] += 1;
+            }
+        }
+        references
+    }
+
+    /// Returns the edge that [`break_any`](Self::break_any) cuts if there is one way round only, as in most circles, of
+    /// which a unit of work may have very many.
+    fn break_ring(&self, circle: &Circle, references: &[usize]) -> Option<u32> {
+        if circle.edges.len() > circle.nodes.len() {
+            return None;
+        }
+        let edge = |it: &u32| self.graph.edges[*it as usize];
+        let edges = circle.edges.iter().copied();
+        let soft = edges.filter(|it| references[edge(it).column as usize] > 0);
+        soft.min_by_key(|it| {
+            let Edge { child, column, .. } = edge(it);
+            (references[column as usize], column, child)
+        })
+    }
+
+    /// Returns the edges to cut of a circle of any form.
+    fn break_any(&self, circle: &Circle, references: &[usize]) -> Result<Vec<u32>, Vec<Edge>> {
         let local = Graph {
             nodes: circle.nodes.len(),
             edges: circle
@@ -247,19 +291,10 @@ impl Nodes {
                 })
                 .collect(),
         };
-        let mut references = vec![0_usize; self.columns.len()];
-        for edge in &local.edges {
-            references[edge.column as usize] += 1;
-        }
-        let mut cheapest: Vec<(usize, usize)> = references
-            .into_iter()
-            .zip(0..)
-            .filter(|(references, column)| {
-                let column = self.columns[*column];
-                *references > 0 && tables[column.table].can_be_null(column.parent)
-            })
-            .collect();
-        cheapest.sort_unstable();
+        let columns = 0..references.len();
+        let mut cheapest: Vec<usize> = columns.filter(|it| references[*it] > 0).collect();
+        // Those with as many references stay in their order.
+        cheapest.sort_by_key(|column| references[*column]);
         let mut soft = vec![false; self.columns.len()];
         let holds = |soft: &[bool]| {
             let depths = local.depths(|edge| !soft[local.edges[edge].column as usize]);
@@ -267,7 +302,7 @@ impl Nodes {
         };
         let mut is_broken = false;
         let mut taken = Vec::new();
-        for (_, column) in cheapest {
+        for column in cheapest {
             soft[column] = true;
             taken.push(column);
             is_broken = holds(&soft);
@@ -502,6 +537,8 @@ impl Nodes {
                 rows.sort_unstable();
                 // A key may be that of rows of two tables.
                 rows.dedup();
+                // They stay until the flush ends.
+                rows.shrink_to_fit();
                 order.cuts.push((table, *parent, rows.len()));
             }
             rows[table].cut(list, cuts);

@@ -39,8 +39,8 @@ pub(crate) trait TypelessRows {
     /// Returns whether no row that is inserted refers to a later one of its own table.
     fn are_parents_first(&self) -> bool;
 
-    /// Shows the keys of a list.
-    fn keys(&self, list: List, visit: &mut dyn FnMut(KeyBytes));
+    /// Returns the keys of a list, to find its rows by them.
+    fn keys(&self, list: List) -> Box<dyn FindRow>;
 
     /// Shows the foreign keys of a list: the row, the foreign key's position, and the parent's key.
     fn parents(&self, list: List, visit: &mut dyn FnMut(usize, usize, KeyBytes));
@@ -53,15 +53,21 @@ pub(crate) trait TypelessRows {
     fn key_text(&self, action: Action, row: usize) -> String;
 }
 
+/// The keys of rows in the order of the stored keys.
+pub(crate) trait FindRow {
+    /// Returns the position of the row that has this key. `near` is where the one before was found: rows often refer to
+    /// rows that follow each other.
+    fn find(&self, key: &KeyBytes, near: &mut usize) -> Option<usize>;
+}
+
 /// Rows of one entity type, with the order in which they are sent.
 pub(crate) struct Rows<S> {
     entities: Box<dyn Entities<S>>,
     inserts: Order,
     /// For each foreign key, the rows that are inserted with NULL in it.
     fix_ups: Cuts,
-    /// The same by rows, for each row with NULLs and each of its columns.
-    null_rows: Vec<usize>,
-    null_columns: Vec<usize>,
+    /// The columns of these foreign keys, rising, each with the foreign key.
+    null_columns: Vec<(usize, usize)>,
     updates: Order,
     /// Where the rows of each column set begin among the updates.
     column_sets: Vec<usize>,
@@ -75,7 +81,6 @@ impl<S: RowSink + 'static> Rows<S> {
             entities,
             inserts: None,
             fix_ups: Cuts::new(),
-            null_rows: Vec::new(),
             null_columns: Vec::new(),
             updates: None,
             column_sets: Vec::new(),
@@ -132,16 +137,13 @@ impl<S: RowSink + 'static> Rows<S> {
         }
     }
 
-    /// Returns the columns in which an insert writes NULL.
-    fn nulls(&self, row: usize) -> Columns<'_> {
-        if self.null_rows.is_empty() {
-            return Columns::All;
-        }
-        let start = self.null_rows.partition_point(|it| *it < row);
-        let length = self.null_rows[start..].partition_point(|it| *it == row);
-        match length {
-            0 => Columns::All,
-            _ => Columns::Without(&self.null_columns[start..start + length]),
+    /// Sets `nulls` to the columns in which an insert writes NULL.
+    fn nulls(&self, row: usize, nulls: &mut Vec<usize>) {
+        nulls.clear();
+        for (column, parent) in &self.null_columns {
+            if self.fix_ups[parent].binary_search(&row).is_ok() {
+                nulls.push(*column);
+            }
         }
     }
 
@@ -153,13 +155,17 @@ impl<S: RowSink + 'static> Rows<S> {
     /// Writes rows of an action's list one by one, and returns the position after the last that was
     /// taken.
     pub(crate) fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize {
-        let columns = match action {
+        let mut columns = match action {
             Action::Insert | Action::Update => Vec::new(),
             _ => self.entities.table().columns_of(action),
         };
         for row in rows.clone() {
+            if action == Action::Insert {
+                self.nulls(row, &mut columns);
+            }
             sink.begin_row(match action {
-                Action::Insert => self.nulls(row),
+                Action::Insert if columns.is_empty() => Columns::All,
+                Action::Insert => Columns::Without(&columns),
                 Action::Update
                 | Action::Upsert {
                     step: UpsertStep::Insert,
@@ -290,11 +296,8 @@ impl<S: RowSink + 'static> TypelessRows for Rows<S> {
             .are_parents_first(self.inserts.as_deref(), &own)
     }
 
-    fn keys(&self, list: List, visit: &mut dyn FnMut(KeyBytes)) {
-        for position in 0..self.len(list) {
-            let place = self.place(list, position);
-            visit(self.entities.key(list.kept(), place));
-        }
+    fn keys(&self, list: List) -> Box<dyn FindRow> {
+        self.entities.keys(list.kept(), self.order(list).as_deref())
     }
 
     fn parents(&self, list: List, visit: &mut dyn FnMut(usize, usize, KeyBytes)) {
@@ -306,6 +309,10 @@ impl<S: RowSink + 'static> TypelessRows for Rows<S> {
     }
 
     fn arrange(&mut self, list: List, order: &[usize]) {
+        // Each position is there once, so they are as they were. Then no list of them is kept.
+        if order.is_sorted() {
+            return;
+        }
         let order = order.iter().map(|&position| self.place(list, position));
         let order = Some(order.collect());
         match list {
@@ -319,7 +326,10 @@ impl<S: RowSink + 'static> TypelessRows for Rows<S> {
             self.unlinks = cuts;
             return;
         }
-        (self.null_rows, self.null_columns) = nulls(&self.entities.table(), &cuts);
+        let table = self.entities.table();
+        let column = |parent: &usize| table.position_of(table.parents[*parent].column());
+        self.null_columns = cuts.keys().map(|it| (column(it), *it)).collect();
+        self.null_columns.sort_unstable();
         self.fix_ups = cuts;
     }
 
@@ -327,19 +337,6 @@ impl<S: RowSink + 'static> TypelessRows for Rows<S> {
         let (list, place) = self.row(action, row);
         self.entities.key_text(list, place)
     }
-}
-
-/// Returns the rows that are inserted with NULL in a foreign key, and the column of each.
-fn nulls(table: &Table, cuts: &Cuts) -> (Vec<usize>, Vec<usize>) {
-    let mut nulls = Vec::new();
-    for (parent, rows) in cuts {
-        let name = table.parents[*parent].column();
-        let column = table.columns.iter().position(|column| *column == name);
-        let column = column.expect("a foreign key is a column");
-        nulls.extend(rows.iter().map(|row| (*row, column)));
-    }
-    nulls.sort_unstable();
-    nulls.into_iter().unzip()
 }
 
 /// Says why rows have no order.

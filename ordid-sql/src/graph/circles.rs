@@ -110,15 +110,16 @@ impl Graph {
             let stuck = |node: u32| depths[node as usize] == STUCK;
             edge.child != edge.parent && stuck(edge.child) && stuck(edge.parent)
         };
-        let mut graph = DiGraph::<u32, ()>::new();
-        let mut indices = vec![Default::default(); self.nodes];
-        for node in (0..number(self.nodes)).filter(|node| depths[*node as usize] == STUCK) {
-            indices[node as usize] = graph.add_node(node);
-        }
         let open = || {
             let edges = (0_u32..).zip(&self.edges);
             edges.filter(|(at, edge)| keep(*at as usize) && is_open(edge))
         };
+        let nodes = depths.iter().filter(|depth| **depth == STUCK).count();
+        let mut graph = DiGraph::<u32, ()>::with_capacity(nodes, open().count());
+        let mut indices = vec![Default::default(); self.nodes];
+        for node in (0..number(self.nodes)).filter(|node| depths[*node as usize] == STUCK) {
+            indices[node as usize] = graph.add_node(node);
+        }
         for (_, edge) in open() {
             graph.add_edge(
                 indices[edge.child as usize],
@@ -126,16 +127,19 @@ impl Graph {
                 (),
             );
         }
+        drop(indices);
         let mut circles: Vec<Circle> = Vec::new();
         // Not Tarjan's, which calls itself for each row of a chain.
         for component in kosaraju_scc(&graph) {
             if component.len() > 1 {
                 let mut nodes: Vec<u32> = component.into_iter().map(|node| graph[node]).collect();
                 nodes.sort_unstable();
-                let edges = Vec::new();
+                // Most circles are rings.
+                let edges = Vec::with_capacity(nodes.len());
                 circles.push(Circle { nodes, edges });
             }
         }
+        drop(graph);
         circles.sort_unstable_by_key(|circle| circle.nodes[0]);
         let mut circle_of = vec![STUCK; self.nodes];
         for (circle, of) in (0..).zip(&circles) {

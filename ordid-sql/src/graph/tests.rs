@@ -5,9 +5,10 @@ use std::any::TypeId;
 use ordid_core::uuid::Uuid;
 
 use super::*;
-use crate::{Chunk, EngineProfile, FlushDialect, Plan};
+use crate::{Chunk, EngineProfile, FlushDialect, Plan, rows::FindRow};
 use ordid_core::{
     entity::Parent,
+    key::KeyBytes,
     storage::dialect::{MySql, Postgres, Sqlite},
 };
 
@@ -71,6 +72,14 @@ impl Given {
     }
 }
 
+struct Keys(Vec<KeyBytes>);
+
+impl FindRow for Keys {
+    fn find(&self, key: &KeyBytes, _: &mut usize) -> Option<usize> {
+        self.0.iter().position(|it| it == key)
+    }
+}
+
 impl TypelessRows for Given {
     fn table(&self) -> Table {
         Table {
@@ -95,9 +104,9 @@ impl TypelessRows for Given {
         false
     }
 
-    fn keys(&self, list: List, visit: &mut dyn FnMut(KeyBytes)) {
+    fn keys(&self, list: List) -> Box<dyn FindRow> {
         let keys = self.list(list).iter().map(|row| Uuid::from_u128(row.key));
-        keys.map(KeyBytes::of).for_each(visit);
+        Box::new(Keys(keys.map(KeyBytes::of).collect()))
     }
 
     fn parents(&self, list: List, visit: &mut dyn FnMut(usize, usize, KeyBytes)) {

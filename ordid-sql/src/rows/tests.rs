@@ -335,3 +335,30 @@ fn a_row_without_a_key_is_an_error() {
     pending_rows.delete(&node(0, 1), Registration::in_key_order::<Node>);
     assert_eq!(refused(&mut pending_rows), says);
 }
+
+/// Whatever was found before, and however the rows were added.
+#[test]
+fn a_row_is_found_by_its_key() {
+    const KEYS: [u128; 6] = [0x20, 0x21, 0x30, 0x40, 0x50, 0x60];
+    let turned = [3, 0, 5, 2, 4, 1].map(|at| KEYS[at]);
+    for added in [KEYS, turned] {
+        let mut nodes = EntitiesOf::<Text, _>::new(const { &TypeOf::entity::<Node>() }, Ord::cmp);
+        let [inserted, _] = nodes.rows_mut();
+        vec_mut::<Node>(inserted).extend(added.map(|key| node(key, 0)));
+        let mut rows = Rows::<Text>::new(Box::new(nodes));
+        rows.sort().unwrap();
+        let keys = rows.keys(List::Inserts);
+        for near in 0..=KEYS.len() {
+            for wanted in 0x10..0x70 {
+                let mut found_at = near;
+                let key = KeyBytes::of(Uuid::from_u128(wanted));
+                let found = keys.find(&key, &mut found_at);
+                let expected = KEYS.iter().position(|key| *key == wanted);
+                assert_eq!(found, expected, "{wanted:x} near {near}");
+                assert_eq!(found_at, expected.unwrap_or(near));
+            }
+        }
+        let of_another_length = KeyBytes::of_raw(0x20_i64);
+        assert_eq!(keys.find(&of_another_length, &mut 0), None);
+    }
+}
