@@ -265,7 +265,8 @@ impl<P: KeyPart> PartField for Option<P> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the first part of a key of several columns",
     label = "not a key type",
-    note = "rows are sent in the order of the first part, which has a key type: put a field with one before it"
+    note = "rows are sent in the order of the first part, which has a key type: put a field with one before it, or make \
+            a key type of an integer, `#[derive(ordid::KeyType)] #[ordid(scheme = sequence)] struct TenantId(i64);`"
 )]
 pub trait LeadingField: PartField<Part = Self::Key> {
     /// The key type inside.
