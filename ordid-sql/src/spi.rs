@@ -93,7 +93,8 @@
 //! [`work_entities!`](crate::work_entities) and [`work_plan!`](crate::work_plan), and one around
 //! [`Sharded`](crate::Sharded) from [`sharded_unit_of_work!`](crate::sharded_unit_of_work); with the feature `journal`,
 //! there is `work_journal!`. The adapter itself writes `flush`, `flush_in` and the like, which call
-//! [`Work::flush`](crate::Work::flush) with a source and a scope.
+//! [`Work::flush`](crate::Work::flush) with a source and a scope, or [`Sharded::flush`](crate::Sharded::flush) with a
+//! source for each shard.
 //!
 //! The macros name `ordid_core` and `ordid_sql`, so the adapter depends on both under these names. The documentation
 //! that they write has links to `crate::flushes_table`, which an adapter has at its root, and an example that needs
