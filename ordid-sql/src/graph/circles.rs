@@ -128,9 +128,11 @@ impl Graph {
             );
         }
         drop(indices);
-        let mut circles: Vec<Circle> = Vec::new();
         // Not Tarjan's, which calls itself for each row of a chain.
-        for component in kosaraju_scc(&graph) {
+        let components = kosaraju_scc(&graph);
+        let count = components.iter().filter(|it| it.len() > 1).count();
+        let mut circles: Vec<Circle> = Vec::with_capacity(count);
+        for component in components {
             if component.len() > 1 {
                 let mut nodes: Vec<u32> = component.into_iter().map(|node| graph[node]).collect();
                 nodes.sort_unstable();

@@ -183,7 +183,7 @@ macro_rules! flusher {
 }
 
 flusher! {
-    Rusqlite of ordid_rusqlite, bulk: None, blocks: true, chunk: 100,
+    Rusqlite of ordid_rusqlite, bulk: None, blocks: true, chunk: 50,
     async |path: String| {
         let connection = lite::open(&path)?;
         Ok(ordid_rusqlite::create_flushes_table(&connection)?)
