@@ -106,7 +106,10 @@ impl UnitOfWork {
     ///
     /// The reason why nothing, or perhaps nothing, was written.
     pub fn flush(&mut self, store: &Store) -> Result<Flushed, FlushError> {
-        blocking(self.0.flush(Source::of(store), TransactionScope::Transaction))
+        blocking(
+            self.0
+                .flush(Source::of(store), TransactionScope::Transaction),
+        )
     }
 
     /// Writes everything in a savepoint of an open transaction.
