@@ -277,7 +277,14 @@ impl Engine {
                 .map_err(|refusal| refusal.of_clock(layout, clock.now()))?;
             let version = snapshot.version;
             if !is_stable(version, epoch) {
-                self.renew(layout, version, epoch, Renewal::Epoch, clock, entropy)?;
+                self.renew(
+                    layout,
+                    (version, epoch),
+                    Renewal::Epoch,
+                    clock,
+                    entropy,
+                    policy,
+                )?;
                 continue;
             }
             match self.claim(layout, snapshot, count, policy) {
@@ -293,7 +300,14 @@ impl Engine {
                 }
                 Err(refusal @ Refusal::Exhausted) => match policy.rollback {
                     Rollback::HoldThenFollow { .. } if layout.saturates() => {
-                        self.renew(layout, version, epoch, Renewal::Follow, clock, entropy)?;
+                        self.renew(
+                            layout,
+                            (version, epoch),
+                            Renewal::Follow,
+                            clock,
+                            entropy,
+                            policy,
+                        )?;
                     }
                     _ => {
                         let next = layout.timestamp(layout.max_time() + 1);
@@ -305,7 +319,14 @@ impl Engine {
                     let max_millis = policy.rollback.max_millis();
                     match policy.rollback {
                         Rollback::HoldThenFollow { .. } => {
-                            self.renew(layout, version, epoch, Renewal::Follow, clock, entropy)?;
+                            self.renew(
+                                layout,
+                                (version, epoch),
+                                Renewal::Follow,
+                                clock,
+                                entropy,
+                                policy,
+                            )?;
                         }
                         Rollback::WaitThenError { .. }
                             if behind_millis.saturating_sub(policy.ahead_millis())
@@ -431,11 +452,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Goes on above this unit of time.
-    pub(crate) fn start_above(&self, layout: &SlotLayout, time: u64) {
+    /// Goes on above this unit of time: at once, or, unless it is held, only when the clock has come to the next one.
+    pub(crate) fn start_above(&self, layout: &SlotLayout, time: u64, is_held: bool) {
         let next = time.saturating_add(1).min(layout.max_time());
-        // Not index 0, which is where a counter that ran over would stand.
-        let slot = next << layout.index_bits | 1;
+        // Index 0 is where a counter that ran over would stand.
+        let slot = next << layout.index_bits | u64::from(is_held);
         self.state.0.fetch_max(slot, Ordering::AcqRel);
     }
 
@@ -451,19 +472,26 @@ impl Engine {
 
     /// Does what the first claim would do before it claims, so that it need not: the state is then at
     /// the clock's unit of time.
-    #[cfg(feature = "std")]
     pub(crate) fn begin(
         &self,
         layout: &SlotLayout,
         clock: &impl Clock,
         entropy: &impl Entropy,
+        policy: &Policy,
     ) -> Result<(), Error> {
         loop {
             let (version, epoch) = (self.version(), entropy.epoch());
             if is_stable(version, epoch) {
                 return Ok(());
             }
-            self.renew(layout, version, epoch, Renewal::Epoch, clock, entropy)?;
+            self.renew(
+                layout,
+                (version, epoch),
+                Renewal::Epoch,
+                clock,
+                entropy,
+                policy,
+            )?;
         }
     }
 
@@ -497,20 +525,28 @@ impl Engine {
         layout: &SlotLayout,
         clock: &impl Clock,
         entropy: &impl Entropy,
+        policy: &Policy,
     ) -> Result<(), Error> {
         let epoch = entropy.epoch();
         let version = self.renewed.0.version.load(Ordering::Acquire);
-        self.renew(layout, version, epoch, Renewal::Follow, clock, entropy)
+        self.renew(
+            layout,
+            (version, epoch),
+            Renewal::Follow,
+            clock,
+            entropy,
+            policy,
+        )
     }
 
     fn renew(
         &self,
         layout: &SlotLayout,
-        seen: u64,
-        epoch: u32,
+        (seen, epoch): (u64, u32),
         renewal: Renewal,
         clock: &impl Clock,
         entropy: &impl Entropy,
+        policy: &Policy,
     ) -> Result<(), Error> {
         if is_busy(seen) && epoch_of(seen) == epoch {
             // Another thread of this process is at it, for the time of one system call.
@@ -549,7 +585,13 @@ impl Engine {
                 .0
                 .saturating_add(u64::from(state != 0))
                 .min(layout.max_time());
-            (next << layout.index_bits).max(now).max(state)
+            // Within what the policy holds, it is a time that is held, as the one before was. Beyond it stands at index
+            // 0, as a counter that ran over, and waits for the clock.
+            let ahead = next.saturating_sub(layout.split(now).0);
+            let is_held = ahead > 0 && ahead <= layout.hold(policy);
+            (next << layout.index_bits | u64::from(is_held))
+                .max(now)
+                .max(state)
         });
         let Some((before, after)) = moved else {
             return Ok(());
@@ -617,7 +659,7 @@ fn check_claim(
     let ahead = time.saturating_sub(now);
     let (hold, allowed) = (layout.hold(policy), layout.ahead(policy));
     if ahead > 0 && index == 0 && ahead > allowed && ahead <= hold.saturating_add(1) {
-        // The counter has just run over into this unit (or a renewal chose it).
+        // The counter has just run over into this unit (or a renewal or a start chose it, which the policy does not hold).
         return Err(Refusal::Overflow(time));
     }
     if ahead > hold {

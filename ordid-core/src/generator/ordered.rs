@@ -198,17 +198,6 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             return keys.start_after(newest);
         }
         let layout = slot_layout_of::<S>();
-        let behind_millis = newest
-            .as_unix_millis()
-            .saturating_sub(self.clock.now().as_unix_millis());
-        let max_millis = self.policy.most_millis();
-        // One less, because the first key is in the millisecond after.
-        if behind_millis > 0 && behind_millis >= max_millis {
-            return Err(Error::new(ErrorKind::Rollback {
-                behind_millis,
-                max_millis,
-            }));
-        }
         let slot = layout
             .at(newest, 999_999)
             .map_err(|refusal| refusal.of_clock(layout, newest))?;
@@ -216,7 +205,25 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         if time >= layout.max_time() {
             return Err(layout.out_of_time(newest));
         }
-        self.engine.start_above(layout, time);
+        // First, since the first renewal moves on to another unit of time.
+        self.engine
+            .begin(layout, &self.clock, &self.entropy, &self.policy)?;
+        let now = self.clock.now();
+        let behind_millis = newest.as_unix_millis().saturating_sub(now.as_unix_millis());
+        let now = layout
+            .at(now, 0)
+            .map_err(|refusal| refusal.of_clock(layout, now))?;
+        // The first key is in the unit after.
+        let ahead = (time + 1).saturating_sub(layout.split(now).0);
+        let max_millis = self.policy.most_millis();
+        if behind_millis > 0 && ahead > layout.units(max_millis) {
+            return Err(Error::new(ErrorKind::Rollback {
+                behind_millis,
+                max_millis,
+            }));
+        }
+        let is_held = layout.holds(ahead, &self.policy);
+        self.engine.start_above(layout, time, is_held);
         Ok(())
     }
 
@@ -297,10 +304,12 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
                 Ok(slots) => return slots,
                 Err(error) if error.is_entropy() => error,
                 Err(_) => {
-                    match self
-                        .engine
-                        .follow(slot_layout_of::<S>(), &self.clock, &self.entropy)
-                    {
+                    match self.engine.follow(
+                        slot_layout_of::<S>(),
+                        &self.clock,
+                        &self.entropy,
+                        &self.policy,
+                    ) {
                         Ok(()) => continue,
                         Err(error) => error,
                     }
@@ -465,13 +474,17 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
 
     /// Does what the first claim would do before it claims; see [`Engine::begin`].
     pub(super) fn begin(&self) -> Result<(), Error> {
-        self.engine
-            .begin(slot_layout_of::<S>(), &self.clock, &self.entropy)
+        self.engine.begin(
+            slot_layout_of::<S>(),
+            &self.clock,
+            &self.entropy,
+            &self.policy,
+        )
     }
 
     /// Goes on above a unit of time, whatever the policy holds.
     pub(super) fn start_above_time(&self, time: u64) {
-        self.engine.start_above(slot_layout_of::<S>(), time);
+        self.engine.start_above(slot_layout_of::<S>(), time, true);
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 use super::{Events, Generator, OrderedGenerator, Reserved, Slotted, ordered::PIECE};
 use crate::{
     clock::{Clock, Timestamp},
-    entropy::Entropy,
+    entropy::{Entropy, process},
     error::Error,
     high_water::HighWaterMark,
     key::Generated,
@@ -58,7 +58,7 @@ pub struct WithHighWaterMark<S: Slotted, C, E, M> {
     raised: AtomicU64,
     raising: Mutex<()>,
     /// The process that may raise it.
-    epoch: u32,
+    process: u32,
 }
 
 impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> WithHighWaterMark<S, C, E, M> {
@@ -83,7 +83,7 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> WithHighWaterMark<S, C,
             lead_millis: u64::try_from(lead.as_millis()).unwrap_or(u64::MAX).max(1),
             raised: AtomicU64::new(0),
             raising: Mutex::new(()),
-            epoch: generator.entropy().epoch(),
+            process: process(),
             generator,
             mark,
         })
@@ -102,7 +102,8 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> WithHighWaterMark<S, C,
 
     #[cold]
     fn raise(&self, millis: u64) -> Result<(), Error> {
-        if self.generator.entropy().epoch() != self.epoch {
+        // Not the epoch, which may also rise without a fork.
+        if process() != self.process {
             return Err(Error::high_water(
                 "the process was forked: the high-water mark is the parent's; open one of your own",
             ));

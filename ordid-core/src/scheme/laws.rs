@@ -80,6 +80,7 @@ impl<S: Slotted + TimeOrdered> ByTime<S> {
     const OBEYS: fn(S::Node) = |node| {
         ranges_by_time_meet_without_overlap::<S>();
         keys_for_given_times_are_in_their_ranges::<S>(node);
+        a_start_above_a_key_is_above_it_or_an_error::<S>(node);
     };
     const IS: bool = true;
 }
@@ -169,6 +170,7 @@ fn obeys<S: Slotted + TimeOrdered>(node: S::Node) {
     counts::<S>(node);
     ranges_by_time_meet_without_overlap::<S>();
     keys_for_given_times_are_in_their_ranges::<S>(node);
+    a_start_above_a_key_is_above_it_or_an_error::<S>(node);
 }
 
 /// What holds also where keys are not ordered by time over all nodes.
@@ -360,6 +362,39 @@ fn one_seed_gives_the_same_keys<S: Slotted>(node: S::Node) {
         [(); 20].map(|()| next(&generator))
     });
     assert_eq!(left, right);
+}
+
+/// However far ahead of the clock the key is, and in whatever part of a unit of time the clock stands.
+fn a_start_above_a_key_is_above_it_or_an_error<S: Slotted + TimeOrdered>(node: S::Node) {
+    let (mut held, mut refused) = (0, 0);
+    let gaps = [0, 1, 4_000].into_iter().chain(7_900..=10_100);
+    for (part, millis) in [0, 1, 500, 999].into_iter().flat_map(|part| {
+        let thinned = gaps
+            .clone()
+            .filter(move |gap| gap % 97 == part % 97 || *gap > 9_990);
+        thinned.map(move |gap| (part, part + gap))
+    }) {
+        let ahead = scripted_with::<S>(node, start::<S>() + millis, 6, Policy::DEFAULT);
+        let newest = next(&ahead);
+        let Some(_) = S::timestamp(&newest) else {
+            return;
+        };
+        let generator = scripted_with::<S>(node, start::<S>() + part, 7, Policy::DEFAULT);
+        match generator.start_above(&newest) {
+            Err(error) => {
+                assert!(error.is_clock(), "{error}");
+                refused += 1;
+            }
+            Ok(()) => {
+                let first = next(&generator);
+                let what = format!("{}: clock at {part}, key at {millis}", S::NAME);
+                assert_eq!(generator.events().clock_followed, 0, "{what}");
+                assert!(S::cmp(&newest, &first).is_lt(), "{what}");
+                held += 1;
+            }
+        }
+    }
+    assert!(held > 8 && refused > 8, "{}: {held}, {refused}", S::NAME);
 }
 
 fn local_blocks_are_unique_and_rise<S: Slotted>(node: S::Node) {

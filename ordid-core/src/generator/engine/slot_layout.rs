@@ -149,7 +149,7 @@ impl SlotLayout {
     }
 
     /// Returns a span of milliseconds in units of time, rounded down.
-    pub(super) const fn units(self, millis: u64) -> u64 {
+    pub(crate) const fn units(self, millis: u64) -> u64 {
         self.scale.ticks_in(millis) >> self.fraction_bits
     }
 

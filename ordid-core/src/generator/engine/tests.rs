@@ -323,13 +323,25 @@ fn after_a_clock_that_read_2100_keys_follow_the_corrected_clock() {
 fn a_start_above_is_above_the_whole_millisecond() {
     for overflow in [ADVANCE, Overflow::Wait] {
         let script = Script::new(hold_then_error(overflow));
-        script.engine.start_above(LAYOUT, START + 5);
+        script.engine.start_above(LAYOUT, START + 5, true);
         assert_eq!(script.engine.events().counter_waits, 0);
         // One more, because the first key of a process draws its secret in a new millisecond.
         assert!(script.take(1) > (5, LAYOUT.slots() - 1));
         // It never goes back.
-        script.engine.start_above(LAYOUT, START);
+        script.engine.start_above(LAYOUT, START, true);
         assert!(script.take(1) > (5, LAYOUT.slots() - 1));
+    }
+}
+
+#[test]
+fn what_the_policy_holds_is_held_from_the_first_key_on_and_in_a_child() {
+    for overflow in [Overflow::Error, Overflow::Wait] {
+        let script = Script::new(hold_then_error(overflow));
+        script.clock.freeze();
+        script.engine.start_above(LAYOUT, START + 5_000, true);
+        assert_eq!([script.take(1), script.take(1)], [(5_002, 1), (5_002, 2)]);
+        script.entropy.fork();
+        assert_eq!(script.take(1), (5_003, 1));
     }
 }
 
@@ -398,7 +410,8 @@ fn a_child_finishes_a_renewal_that_the_fork_interrupted() {
         .version
         .store(stuck, Ordering::SeqCst);
     script.entropy.fork();
-    assert_eq!(script.take(1), (1, 0));
+    // A time that is held: it waits for no clock.
+    assert_eq!(script.take(1), (1, 1));
 }
 
 #[test]
