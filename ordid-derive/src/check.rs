@@ -313,6 +313,12 @@ fn scatter(cx: &Ctxt, model: &KeyType<'_>) {
     let Some(scatter) = &model.attrs.scatter else {
         return;
     };
+    if let Some(mask) = &model.attrs.mask {
+        cx.error(
+            mask,
+            "a scattered key shows what `mask` hides: take `mask` or `scatter` off",
+        );
+    }
     let Some(scheme) = model.known_scheme() else {
         return;
     };
@@ -596,6 +602,14 @@ fn entity_options(cx: &Ctxt, model: &Entity<'_>) {
             ),
         );
     }
+    if let Some(krate) = &model.attrs.sea_orm_crate
+        && model.sea_orm().is_none()
+    {
+        cx.error(
+            krate,
+            "only a model of SeaORM has its adapter: write `#[sea_orm(table_name = \"..\")]`, or take `sea_orm` off",
+        );
+    }
 }
 
 /// Checks what is forwarded to Diesel's adapter.
@@ -752,6 +766,15 @@ fn fields(cx: &Ctxt, model: &Entity<'_>) {
                 .map(|parent| parent.name.to_token_stream());
             for tokens in column.into_iter().chain(parent) {
                 cx.error(tokens, format!("a field with `{skip}` has no column"));
+            }
+            // The adapter counts a model's columns as SeaORM does.
+            if model.sea_orm().is_some() && attrs.sea_orm_ignore.is_none() {
+                cx.error(
+                    skip,
+                    format!(
+                        "SeaORM has a column for this field: write `#[sea_orm(ignore)]` in place of `{skip}`"
+                    ),
+                );
             }
         }
         if let Some(parent) = &attrs.parent {

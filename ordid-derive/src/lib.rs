@@ -269,7 +269,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// | `deferrable` | beside them: the constraint was declared `DEFERRABLE` | checked at once |
 /// | `column = "total_cents"` | the column's name | the field's name |
 /// | `returning` | an `Assigned<T>` whose column the database fills: it is not written, and a flush reads its value | |
-/// | `skip` | no column | |
+/// | `skip` | no column; in a model of SeaORM write `#[sea_orm(ignore)]` | |
 /// | `version` | an integer or a timestamp that tells whether the row has changed since it was read: a unit of work updates and deletes it only if it has not, and writes the next version | no version |
 ///
 /// Beside `sqlx::FromRow`, its `#[sqlx(rename = "...")]`, `#[sqlx(rename_all = "...")]` and

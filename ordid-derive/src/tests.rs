@@ -606,6 +606,56 @@ fn entity_with_columns_that_the_database_fills() {
 }
 
 #[test]
+fn a_model_of_sea_orm_has_the_columns_that_sea_orm_counts() {
+    let of = |fields: &str| {
+        errors(
+            expand::ordered_key,
+            &format!(
+                "#[sea_orm(table_name = \"notes\")] #[ordid(columns)] struct Model {{ #[sea_orm(primary_key, auto_increment = false)] id: NoteId, {fields} }}"
+            ),
+        )
+    };
+    let refused =
+        ["SeaORM has a column for this field: write `#[sea_orm(ignore)]` in place of `skip`"];
+    assert_eq!(of("#[ordid(skip)] slug: String, title: String"), refused);
+    assert_eq!(of("#[sqlx(skip)] slug: String, title: String"), refused);
+    let none: [&str; 0] = [];
+    assert_eq!(of("#[sea_orm(ignore)] slug: String, title: String"), none);
+    assert_eq!(of("#[sea_orm(ignore)] #[ordid(skip)] slug: String"), none);
+    let plain = "#[ordid(sea_orm(crate = a))] struct Order { id: OrderId }";
+    assert_eq!(
+        errors(expand::ordered_key, plain),
+        [
+            "only a model of SeaORM has its adapter: write `#[sea_orm(table_name = \"..\")]`, or take `sea_orm` off"
+        ]
+    );
+}
+
+#[test]
+fn a_model_of_sea_orm_may_be_of_a_view() {
+    let tokens = |options: &str| {
+        let model = format!(
+            "#[sea_orm(table_name = \"notes\")] {options} struct Model {{ #[sea_orm(primary_key, auto_increment = false)] id: NoteId }}"
+        );
+        expanded(expand::ordered_key, &model)
+    };
+    assert!(tokens("#[ordid(uncounted)]").contains("COUNTS_INSERTS"));
+    assert!(!tokens("").contains("COUNTS_INSERTS"));
+}
+
+#[test]
+fn a_scattered_key_is_not_masked() {
+    let found = errors(
+        expand::key_type,
+        "#[ordid(scheme = uuid_v7, mask = MASK, scatter(buckets = 16))] struct OrderId(Uuid);",
+    );
+    assert_eq!(
+        found,
+        ["a scattered key shows what `mask` hides: take `mask` or `scatter` off"]
+    );
+}
+
+#[test]
 fn entity_with_generics() {
     assert_snapshot(
         "entity_generics",

@@ -1,15 +1,27 @@
 //! Finds the meaning of rusqlite's errors for a flush. `ordid-sql` has the meaning of SQLite's own.
 
 use ordid_sql::{DriverError, EngineProfile, Failure, classify::Report};
+use rusqlite::ffi;
 
 /// Takes an error of a statement with this text, or of what is sent beside statements, with what it means.
 pub(crate) fn classify(error: rusqlite::Error, sql: &str) -> DriverError<rusqlite::Error> {
     of(error, sql, false)
 }
 
-/// Takes an error of COMMIT with what it means.
-pub(crate) fn classify_commit(error: rusqlite::Error) -> DriverError<rusqlite::Error> {
-    of(error, "", true)
+/// Takes an error of COMMIT with what it means. `is_over` says whether the transaction has ended.
+pub(crate) fn classify_commit(
+    error: rusqlite::Error,
+    is_over: bool,
+) -> DriverError<rusqlite::Error> {
+    // The user's hook of the write-ahead log failed, which SQLite calls when the rows are committed.
+    let is_of_hook = |found: &ffi::Error| is_over && found.extended_code == ffi::SQLITE_ERROR;
+    match error.sqlite_error().is_some_and(is_of_hook) {
+        true => DriverError {
+            failure: Failure::Lost,
+            ..of(error, "", true)
+        },
+        false => of(error, "", true),
+    }
 }
 
 fn of(error: rusqlite::Error, sql: &str, is_commit: bool) -> DriverError<rusqlite::Error> {
@@ -48,7 +60,7 @@ fn without_sql(mut message: String, sql: &str) -> String {
 mod tests {
     use Failure::{Duplicate, Lost, Refused, Transient};
     use ordid_sql::Violation;
-    use rusqlite::{Connection, ffi};
+    use rusqlite::Connection;
 
     use super::*;
 
@@ -75,12 +87,22 @@ mod tests {
         assert_eq!(foreign.violation, Some(Violation::ForeignKey));
         assert!(foreign.refuses_a_row);
         assert_eq!(
-            classify_commit(failed(ffi::SQLITE_IOERR_FSYNC)).failure,
+            classify_commit(failed(ffi::SQLITE_IOERR_FSYNC), false).failure,
             Lost
         );
-        assert_eq!(classify_commit(failed(ffi::SQLITE_BUSY)).failure, Transient);
-        assert_eq!(classify_commit(rusqlite::Error::InvalidQuery).failure, Lost);
+        assert_eq!(
+            classify_commit(failed(ffi::SQLITE_BUSY), false).failure,
+            Transient
+        );
+        assert_eq!(
+            classify_commit(rusqlite::Error::InvalidQuery, false).failure,
+            Lost
+        );
         assert_eq!(classify(rusqlite::Error::InvalidQuery, "").failure, Refused);
+        for (is_over, expected) in [(false, Refused), (true, Lost)] {
+            let error = classify_commit(failed(ffi::SQLITE_ERROR), is_over);
+            assert_eq!(error.failure, expected);
+        }
     }
 
     #[test]

@@ -217,7 +217,10 @@ impl FlushTransaction for RusqliteTransaction<'_> {
     /// A transaction whose COMMIT failed stays open, and is rolled back as it is dropped.
     async fn commit(mut self) -> Result<(), DriverError<rusqlite::Error>> {
         match self.scope {
-            TransactionScope::Transaction => self.end("COMMIT").map_err(classify_commit),
+            TransactionScope::Transaction => {
+                let ended = self.end("COMMIT");
+                ended.map_err(|error| classify_commit(error, self.connection.is_autocommit()))
+            }
             TransactionScope::Savepoint => self.end(RELEASE).map_err(|it| classify(it, "")),
         }
     }

@@ -9,7 +9,7 @@ use std::{
 use ordid::{Assigned, KeyType, OrderedKey, uuid::Uuid};
 use ordid_rusqlite::{Error, Retry, UnitOfWork, create_flushes_table};
 use rusqlite::{
-    Connection, ErrorCode, ToSql,
+    Connection, ErrorCode, ToSql, ffi,
     types::{FromSql, FromSqlResult, ToSqlOutput, Value, ValueRef},
 };
 
@@ -430,6 +430,29 @@ fn a_commit_that_is_refused_is_rolled_back() {
     assert_eq!((counts(&connection), work.len()), ([0, 0], 1));
     work.flush(&mut connection).expect("it is written");
     assert_eq!(counts(&connection), [1, 0]);
+}
+
+/// SQLite calls the hook when the rows are committed, and says its error as that of COMMIT.
+#[test]
+fn a_hook_that_fails_behind_a_commit_leaves_it_unknown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut connection =
+        tables(Connection::open(folder.path().join("hook.db")).expect("it is a file"));
+    connection
+        .pragma_update(None, "journal_mode", "wal")
+        .expect("it is a file");
+    connection.wal_hook(Some(|_, _| {
+        let busy = ffi::Error::new(ffi::SQLITE_BUSY);
+        Err(rusqlite::Error::SqliteFailure(busy, None))
+    }));
+    let mut work = once();
+    work.add(customer("Ada"));
+    let error = failed(work.flush(&mut connection));
+    assert!(error.is_commit_unknown(), "{error}");
+    assert_eq!((counts(&connection), work.len()), ([1, 0], 1));
+    connection.wal_hook(None);
+    work.flush(&mut connection).expect("the rows are found");
+    assert_eq!((counts(&connection), work.len()), ([1, 0], 0));
 }
 
 #[test]

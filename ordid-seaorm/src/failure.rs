@@ -117,6 +117,7 @@ fn of_database(
         kind,
         constraint: told.constraint(),
         column: column(told),
+        is_fatal: is_fatal(told),
         message: told.message(),
         is_commit,
         ..Report::default()

@@ -22,6 +22,8 @@ pub struct Report<'a> {
     pub number: Option<i64>,
     /// SQL Server's severity.
     pub severity: u8,
+    /// Whether PostgreSQL's severity is `FATAL` or `PANIC`: the session ends, or the whole server.
+    pub is_fatal: bool,
     /// What kind of error the library takes it for.
     pub kind: Option<ErrorKind>,
     /// The constraint that was violated, where the library has it in a field: PostgreSQL sends it so. The other engines

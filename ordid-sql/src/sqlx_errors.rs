@@ -45,5 +45,18 @@ macro_rules! sqlx_errors {
         fn column<'e>(_: &'e (dyn $($sqlx)::+::error::DatabaseError + 'static)) -> Option<&'e str> {
             None
         }
+
+        /// Returns whether PostgreSQL ends the session with an error, or the whole server.
+        #[cfg(feature = "postgres")]
+        fn is_fatal(error: &(dyn $($sqlx)::+::error::DatabaseError + 'static)) -> bool {
+            use $($sqlx)::+::postgres::{PgDatabaseError, PgSeverity};
+            let error = error.try_downcast_ref::<PgDatabaseError>();
+            error.is_some_and(|it| matches!(it.severity(), PgSeverity::Fatal | PgSeverity::Panic))
+        }
+
+        #[cfg(not(feature = "postgres"))]
+        fn is_fatal(_: &(dyn $($sqlx)::+::error::DatabaseError + 'static)) -> bool {
+            false
+        }
     };
 }

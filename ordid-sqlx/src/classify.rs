@@ -37,6 +37,7 @@ fn classified(found: &(dyn DatabaseError + 'static), is_commit: bool) -> Classif
         kind: kind(found.kind()),
         constraint: found.constraint(),
         column: column(found),
+        is_fatal: is_fatal(found),
         message: found.message(),
         is_commit,
         ..Report::default()

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use ordid_sql::{DriverError, EngineProfile, Failure, classify::Report};
-use tokio_postgres::Error;
+use tokio_postgres::{Error, error::Severity};
 
 /// How the texts of tokio-postgres' errors begin that are about values or a message, and not about the connection. It
 /// keeps their kinds to itself.
@@ -54,6 +54,10 @@ fn of(error: Error, is_commit: bool) -> DriverError<Error> {
         sqlstate: Some(found.code().code()),
         constraint: found.constraint(),
         column: found.column(),
+        is_fatal: matches!(
+            found.parsed_severity(),
+            Some(Severity::Fatal | Severity::Panic)
+        ),
         message: found.message(),
         is_commit,
         ..Report::default()

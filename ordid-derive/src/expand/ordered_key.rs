@@ -189,11 +189,7 @@ fn ordered_key(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStr
         };
         shows(quote!(&#shown))
     });
-    let uncounted = model
-        .attrs
-        .uncounted
-        .is_some()
-        .then(|| quote!(const COUNTS_INSERTS: #private::bool = false;));
+    let uncounted = uncounted(model, private);
     let version = version(
         model,
         private,
@@ -291,6 +287,12 @@ pub(super) fn returned(
             #(#visits)*
         }
     })
+}
+
+/// Writes what [`OrderedKey`] has of a table that may leave rows out.
+pub(super) fn uncounted(model: &Entity<'_>, private: &Private<'_>) -> Option<TokenStream> {
+    model.attrs.uncounted.as_ref()?;
+    Some(quote!(const COUNTS_INSERTS: #private::bool = false;))
 }
 
 /// Writes what [`OrderedKey`] has of the row's version, where it has one. `number` writes what returns its number.

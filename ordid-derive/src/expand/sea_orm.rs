@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 
 use super::{
     Private,
-    ordered_key::{columns, names, parents, returned, version},
+    ordered_key::{columns, names, parents, returned, uncounted, version},
 };
 use crate::{
     attr::adapter_path,
@@ -34,6 +34,7 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
         }
     };
     let names = names(model, private);
+    let uncounted = uncounted(model, private);
     let parents = parents(model, private, |field, parent, shows| {
         let fields = match &parent.fields[..] {
             [] => std::slice::from_ref(field.ident),
@@ -74,7 +75,7 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     quote! {
         #krate::engine::entity! {
             { #names }
-            { #known #parents #cells }
+            { #known #parents #uncounted #cells }
             #keys
             #versioned
             #read

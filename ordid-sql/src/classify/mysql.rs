@@ -131,7 +131,9 @@ fn key_in(text: &str) -> Option<(usize, &str)> {
 fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
     match number {
         1317 // query interrupted, as when the connection is killed
+        | 1969 // the same by MariaDB's `max_statement_time`
         | 1180 // error during COMMIT
+        | 1598 // the binary log cannot be written, and the server ends: it may be there when the server comes back
         // TiDB: its placement driver or a store did not answer, a region is not there. If it does not know what became of
         // a COMMIT, it closes the connection.
         | 9001..=9005
@@ -501,7 +503,7 @@ mod tests {
 
     #[test]
     fn what_may_have_been_committed_is_lost() {
-        for number in [1317, 1180, 1053, 1927] {
+        for number in [1317, 1969, 1180, 1598, 1053, 1927] {
             assert_eq!(by_number(number, "", true), Lost, "{number}");
         }
         // Galera refuses at COMMIT, and has rolled back.

@@ -24,6 +24,10 @@ pub fn classify(report: &Report<'_>) -> Classified {
         Some("53400") if report.message.starts_with("Unable to accept connection") => {
             (Failure::Transient, false)
         }
+        // The record of the COMMIT may be written already, and take effect when the server is there again.
+        Some(_) if report.is_commit && report.is_fatal => (Failure::Lost, false),
+        // CockroachDB says so of a COMMIT whose outcome it does not know, if a time-out or a person has struck meanwhile.
+        Some("57014") if report.is_commit => (Failure::Lost, false),
         Some(sqlstate) => (by_sqlstate(sqlstate), is_about_a_row(Some(sqlstate))),
         None => {
             let is_about_a_row = ABOUT_A_ROW.iter().any(|it| report.message.starts_with(it));
@@ -132,6 +136,28 @@ mod tests {
             for code in codes {
                 assert_eq!(by_sqlstate(code), expected, "{code}");
             }
+        }
+    }
+
+    #[test]
+    fn what_may_have_been_committed_is_lost() {
+        for (sqlstate, is_fatal, expected) in [
+            // The log cannot be written: by itself, and where the server goes down.
+            ("58030", false, Refused),
+            ("58030", true, Lost),
+            ("53100", true, Lost),
+            ("XX000", true, Lost),
+            ("57014", false, Lost),
+            ("23503", false, Refused),
+            ("40001", false, Transient),
+        ] {
+            let report = Report {
+                sqlstate: Some(sqlstate),
+                is_fatal,
+                is_commit: true,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).failure, expected, "{sqlstate}");
         }
     }
 

@@ -76,12 +76,16 @@ fn by_code(code: i32, is_commit: bool) -> Failure {
     const IOERR_FSYNC: i32 = 1034;
     const IOERR_DIR_FSYNC: i32 = 1290;
     const IOERR_TRUNCATE: i32 = 1546;
+    const IOERR_SHMSIZE: i32 = 4874;
+    const IOERR_SHMMAP: i32 = 5386;
 
     match code & 0xff {
         // What ends a journal failed after the rows were written, or not before the next crash.
         _ if is_commit && matches!(code, IOERR_FSYNC | IOERR_DIR_FSYNC | IOERR_TRUNCATE) => {
             Failure::Lost
         }
+        // The rows are in the log, and its index could not grow: whoever recovers the log finds them.
+        _ if is_commit && matches!(code, IOERR_SHMSIZE | IOERR_SHMMAP) => Failure::Lost,
         BUSY | LOCKED => Failure::Transient,
         _ if code == CONSTRAINT_ROWID => Failure::Duplicate,
         _ => Failure::Refused,
@@ -127,7 +131,7 @@ mod tests {
         }
         // An I/O error of COMMIT that may come after the rows; others come before.
         assert!(
-            [1034, 1290, 1546]
+            [1034, 1290, 1546, 4874, 5386]
                 .iter()
                 .all(|code| by_code(*code, true) == Lost)
         );
