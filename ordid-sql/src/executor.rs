@@ -144,6 +144,10 @@ impl<B: RowBinder> Work<B> {
             TransactionScope::Transaction => self.keeper.begin(&self.rows, marks)?,
             TransactionScope::Savepoint => None,
         };
+        // In the user's transaction nothing can be asked first.
+        if wanted == TransactionScope::Savepoint {
+            self.check_out_of_doubt()?;
+        }
         // A journal has refused such rows by now, as it can bring the others back.
         if wanted == TransactionScope::Transaction && attempt.is_none() {
             self.check_unchanged()?;

@@ -290,6 +290,21 @@ impl<B: RowBinder> Work<B> {
         }
     }
 
+    /// Does the same for rows that would go into the user's transaction.
+    ///
+    /// # Errors
+    ///
+    /// If there was a COMMIT whose outcome is unknown.
+    pub(crate) fn check_out_of_doubt(&self) -> Result<(), Error> {
+        match self.unresolved {
+            Some(_) => Err(Error::plan(
+                "the answer to the last COMMIT was lost, so the rows may be there already: `flush` the unit of work again, which \
+                 asks the database first, or look for one of the keys and `clear` it",
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn unresolved_and_changed() -> Error {
         Error::plan(
             "the answer to the last COMMIT was lost, and the unit of work has changed since: the rows that it may \

@@ -390,3 +390,23 @@ fn a_commit_stays_unknown_if_the_next_connection_is_in_a_wrong_state() {
     assert_eq!(server.log().last().unwrap(), "2 check");
     assert!(work.unresolved.is_some() && work.rows.len() == 1);
 }
+
+/// It could ask nobody before it sends the rows a second time.
+#[test]
+fn rows_that_may_be_committed_do_not_go_into_the_users_transaction() {
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    server.times(9, "2 check", Answer::WrongState);
+    let mut work = inserts(1);
+    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+    assert!(error.is_commit_unknown(), "{error}");
+    server.log();
+    let error = flush_in::<false>(&mut work, Source::only(&server)).unwrap_err();
+    assert!(
+        error.is_plan() && error.to_string().contains("`flush`"),
+        "{error}"
+    );
+    assert!(server.log().is_empty() && work.rows.len() == 1);
+    flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_eq!(server.items().len(), 1);
+}
