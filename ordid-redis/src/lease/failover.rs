@@ -13,7 +13,8 @@
 //! second one, and with `appendfsync always` it lacks nothing. A master of Redis 7 that loads an RDB file does have a
 //! second id, and counts as another server: that costs a window of waiting. A fail-over is not seen if the new
 //! master is started again before anybody asks it. Nor does this help against two masters at once that different
-//! clients ask; only replicas that confirm help there.
+//! clients ask; only replicas that confirm help there. And the clocks of both servers have to agree: where the new one's is
+//! behind by so much, so long is the time that a lost grant and the next one of its node may share.
 
 use core::{fmt, time::Duration};
 
