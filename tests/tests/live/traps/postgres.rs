@@ -123,7 +123,7 @@ async fn trap_p2_base64url_is_out_of_order(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-/// Digits before letters, one case: every collation agrees.
+/// Digits before letters, one case: the collations of languages agree.
 async fn trap_p3_which_texts_no_collation_hurts(pool: Pool<Postgres>) -> Outcome {
     use data_encoding::{BASE32HEX_NOPAD, HEXLOWER};
     let keys = keys();
