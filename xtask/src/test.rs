@@ -41,10 +41,12 @@ fn everything(summary: &mut Summary) -> Result<Vec<ExitStatus>> {
         command
     };
     let [waiting, others] = lanes::selections()?;
-    let mut computing = vec![tests(others), tests(vec!["--doc".to_owned()]), models()];
-    computing.extend(benches()?);
+    let mut computing = vec![tests(others), tests(vec!["--doc".to_owned()])];
     computing.extend(etcd(summary)?);
-    lanes::run([vec![tests(waiting)], computing], summary)
+    // The lane of the programs that wait is the shorter one.
+    let mut waiting = vec![tests(waiting), models()];
+    waiting.extend(benches()?);
+    lanes::run([waiting, computing], summary)
 }
 
 /// The workspace's packages, with these features.
