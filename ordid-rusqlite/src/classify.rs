@@ -1,11 +1,10 @@
 //! Finds the meaning of rusqlite's errors for a flush. `ordid-sql` has the meaning of SQLite's own.
 
 use ordid_sql::{DriverError, EngineProfile, Failure, classify::Report};
-use rusqlite::ffi;
 
 /// Takes an error of a statement with this text, or of what is sent beside statements, with what it means.
 pub(crate) fn classify(error: rusqlite::Error, sql: &str) -> DriverError<rusqlite::Error> {
-    of(error, sql, false)
+    of(error, sql, None)
 }
 
 /// Takes an error of COMMIT with what it means. `is_over` says whether the transaction has ended.
@@ -13,31 +12,25 @@ pub(crate) fn classify_commit(
     error: rusqlite::Error,
     is_over: bool,
 ) -> DriverError<rusqlite::Error> {
-    // The user's hook of the write-ahead log failed, which SQLite calls when the rows are committed.
-    let is_of_hook = |found: &ffi::Error| is_over && found.extended_code == ffi::SQLITE_ERROR;
-    match error.sqlite_error().is_some_and(is_of_hook) {
-        true => DriverError {
-            failure: Failure::Lost,
-            ..of(error, "", true)
-        },
-        false => of(error, "", true),
-    }
+    of(error, "", Some(is_over))
 }
 
-fn of(error: rusqlite::Error, sql: &str, is_commit: bool) -> DriverError<rusqlite::Error> {
+/// `commit` says of the answer to COMMIT whether the transaction has ended.
+fn of(error: rusqlite::Error, sql: &str, commit: Option<bool>) -> DriverError<rusqlite::Error> {
     let own = match &error {
         rusqlite::Error::SqliteFailure(_, message) => message.clone(),
         _ => None,
     };
     let message = own.unwrap_or_else(|| without_sql(error.to_string(), sql));
     let number = error.sqlite_error().map(|found| found.extended_code.into());
-    if is_commit && number.is_none() {
+    if commit.is_some() && number.is_none() {
         return DriverError::new(error, Failure::Lost);
     }
     let report = Report {
         number,
         message: &message,
-        is_commit,
+        is_commit: commit.is_some(),
+        is_over: commit == Some(true),
         ..Report::default()
     };
     let classified = EngineProfile::SQLITE.classify(&report);
@@ -60,7 +53,7 @@ fn without_sql(mut message: String, sql: &str) -> String {
 mod tests {
     use Failure::{Duplicate, Lost, Refused, Transient};
     use ordid_sql::Violation;
-    use rusqlite::Connection;
+    use rusqlite::{Connection, ffi};
 
     use super::*;
 

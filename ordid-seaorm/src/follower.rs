@@ -26,7 +26,7 @@ use crate::{
 /// `D` is the [`dialect`](crate::dialect) of the database, `A` the model's `ActiveModel`.
 ///
 /// SeaORM prepares every statement by name. Behind PgBouncer's mode `transaction` that takes PgBouncer 1.21 or later with
-/// `max_prepared_statements` above 0, and the profile `PGBOUNCER`.
+/// `max_prepared_statements` above 0.
 ///
 /// # Example
 ///

@@ -36,6 +36,8 @@ pub struct Report<'a> {
     pub message: &'a str,
     /// Whether it is the answer to COMMIT.
     pub is_commit: bool,
+    /// Whether the transaction has ended all the same, where the library can tell.
+    pub is_over: bool,
 }
 
 /// The kinds of errors that libraries tell apart.

@@ -488,7 +488,7 @@ impl<R: RawKey> FindRow for SortedKeys<R> {
         let is_wanted = |position: &usize| self.keys.get(*position) == Some(&wanted);
         let found = match [*near, *near + 1].into_iter().find(is_wanted) {
             Some(position) => position,
-            // As are the keys of rows that were there before.
+            // The keys of rows that the database had before are mostly below all of these.
             None if (self.compare)(&wanted, self.keys.first()?).is_lt() => return None,
             None => {
                 let found = self.keys.binary_search_by(|it| (self.compare)(it, &wanted));

@@ -185,7 +185,7 @@ impl Nodes {
             let first = columns.len();
             let parents = &tables[table].parents;
             columns.extend((0..parents.len()).map(|parent| Column { table, parent }));
-            // Of entities that share a key type, each may be the parent. Each with the number of its first row, and with
+            // Entities may share a key type, and each of them may be the parent. Each stands with the number of its first row, and with
             // the position that was found last.
             let mut targets: Vec<Vec<_>> = parents
                 .iter()
@@ -200,7 +200,7 @@ impl Nodes {
             rows[table].parents(list, &mut |row, parent, key| {
                 for (parents, keys, near) in &mut targets[parent] {
                     if let Some(position) = keys.find(&key, near) {
-                        // What does not fit is refused below.
+                        // A number that does not fit is refused below.
                         let number = |node: usize| u32::try_from(node).unwrap_or(STUCK);
                         edges.push(Edge {
                             child: number(start + row),

@@ -297,7 +297,7 @@ impl<W: WrapsWork> Sharded<W> {
     ///
     /// # Errors
     ///
-    /// What cannot be planned, and another number of databases than of shards: then nothing was sent.
+    /// If it cannot be planned, or there are not as many databases as shards: then nothing was sent.
     /// Otherwise [`FlushError::shards`] says what became of each.
     pub fn flush<'a, S>(
         &'a mut self,

@@ -13,7 +13,7 @@ use crate::{
 /// An order of the next run, beside its key.
 #[derive(Debug)]
 pub struct Order {
-    /// Which of the orders it is.
+    /// The number of the order.
     pub total: i64,
     /// A text that every other order has.
     pub note: Option<String>,

@@ -110,7 +110,7 @@ fn count(command: &mut Command, summary: &Mutex<&mut Summary>) -> Result<ExitSta
     Ok(status)
 }
 
-/// What cargo prints before it runs a program or the tests of a documentation.
+/// Returns whether cargo prints this line before it runs a program or the tests of a documentation.
 fn begins_a_program(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("Running ") || line.starts_with("Doc-tests ")
@@ -136,7 +136,7 @@ impl Program {
     }
 }
 
-/// The name of an integration test without a single test: all of it is for a feature that is off.
+/// Returns the name of an integration test without a single test: all of it is for a feature that is off.
 fn has_no_test(lines: &[String]) -> Option<String> {
     let name = lines.first()?.trim_start().strip_prefix("Running tests/")?;
     let is_empty = lines.iter().any(|line| line == "running 0 tests");

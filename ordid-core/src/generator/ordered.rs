@@ -146,9 +146,9 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     ///
     /// # Errors
     ///
-    /// If the key has no time, or if its time is further ahead of the clock than the policy holds:
-    /// keys would not rise above it, so the caller has to decide. The error
-    /// [`is_clock`](Error::is_clock).
+    /// If the key has no time, or if the scheme's unit of time after it is further ahead of the clock than the policy
+    /// holds: keys would not rise above it, so the caller has to decide. The error [`is_clock`](Error::is_clock). Also if
+    /// there is no entropy for the first key.
     ///
     /// # Example: after a restart
     ///

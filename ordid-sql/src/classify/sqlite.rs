@@ -10,10 +10,15 @@ use crate::Failure;
 /// How the text begins of an error about a row, where there is no code: that of a `STRICT` table.
 const ABOUT_A_ROW: &str = "cannot store ";
 
+/// The code of an error that has no other.
+const ERROR: i32 = 1;
+
 /// Says what an error means.
 pub fn classify(report: &Report<'_>) -> Classified {
     let code = report.number.and_then(|code| i32::try_from(code).ok());
     let failure = match code {
+        // The user's hook of the write-ahead log failed, which SQLite calls when the rows are committed.
+        Some(ERROR) if report.is_commit && report.is_over => Failure::Lost,
         Some(code) => by_code(code, report.is_commit),
         None => by_text(report),
     };

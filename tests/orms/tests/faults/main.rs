@@ -105,7 +105,7 @@ fn of<L: Library>(
     standby::trials::<L>(servers, trials);
 }
 
-/// Of a library that has journals.
+/// Adds the tests of a library that has journals.
 fn with_journals<L: Library>(
     servers: &Servers,
     trials: &mut Vec<libtest_mimic::Trial>,

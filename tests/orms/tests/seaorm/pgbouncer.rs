@@ -56,8 +56,7 @@ async fn flushes_at_once(db: DatabaseConnection) -> Outcome {
 /// Returns how many books a follower delivers.
 async fn followed(db: &DatabaseConnection) -> Outcome<usize> {
     let settled = Duration::from_millis(50);
-    let follower = Follower::<Postgres, book::ActiveModel>::settled_after(settled)
-        .with_engine(EngineProfile::PGBOUNCER);
+    let follower = Follower::<Postgres, book::ActiveModel>::settled_after(settled);
     tokio::time::sleep(2 * settled).await;
     let (mut position, mut books) = (Position::START, 0);
     loop {
