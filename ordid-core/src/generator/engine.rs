@@ -269,6 +269,7 @@ impl Engine {
         entropy: &impl Entropy,
         policy: &Policy,
     ) -> Result<Slots, Error> {
+        let renew = |seen, renewal| self.renew(layout, seen, renewal, clock, entropy, policy);
         let (mut counter_pauses, mut clock_pauses) = (0, 0);
         loop {
             let epoch = entropy.epoch();
@@ -277,14 +278,7 @@ impl Engine {
                 .map_err(|refusal| refusal.of_clock(layout, clock.now()))?;
             let version = snapshot.version;
             if !is_stable(version, epoch) {
-                self.renew(
-                    layout,
-                    (version, epoch),
-                    Renewal::Epoch,
-                    clock,
-                    entropy,
-                    policy,
-                )?;
+                renew((version, epoch), Renewal::Epoch)?;
                 continue;
             }
             match self.claim(layout, snapshot, count, policy) {
@@ -300,14 +294,7 @@ impl Engine {
                 }
                 Err(refusal @ Refusal::Exhausted) => match policy.rollback {
                     Rollback::HoldThenFollow { .. } if layout.saturates() => {
-                        self.renew(
-                            layout,
-                            (version, epoch),
-                            Renewal::Follow,
-                            clock,
-                            entropy,
-                            policy,
-                        )?;
+                        renew((version, epoch), Renewal::Follow)?;
                     }
                     _ => {
                         let next = layout.timestamp(layout.max_time() + 1);
@@ -319,14 +306,7 @@ impl Engine {
                     let max_millis = policy.rollback.max_millis();
                     match policy.rollback {
                         Rollback::HoldThenFollow { .. } => {
-                            self.renew(
-                                layout,
-                                (version, epoch),
-                                Renewal::Follow,
-                                clock,
-                                entropy,
-                                policy,
-                            )?;
+                            renew((version, epoch), Renewal::Follow)?;
                         }
                         Rollback::WaitThenError { .. }
                             if behind_millis.saturating_sub(policy.ahead_millis())
