@@ -134,6 +134,10 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         | 1969 // the same by MariaDB's `max_statement_time`
         | 1180 // error during COMMIT
         | 1598 // the binary log cannot be written, and the server ends: it may be there when the server comes back
+        // Group replication: a hook failed, or rolled the transaction back. It may be a conflict. But a member that leaves its
+        // group says so, too, of what it has sent to the others, and these may commit it: `unblock_waiting_transactions` in
+        // `plugin/group_replication`.
+        | 3100 | 3101
         // TiDB: its placement driver or a store did not answer, a region is not there. If it does not know what became of
         // a COMMIT, it closes the connection.
         | 9001..=9005
@@ -266,6 +270,16 @@ mod tests {
         ] {
             assert_eq!(by_number(1105, text, false), expected, "{text}");
             assert_eq!(by_number(1105, text, true), at_commit, "{text}");
+        }
+    }
+
+    /// A member that leaves its group ends the transactions that it has already sent to the others, and these may commit
+    /// them.
+    #[test]
+    fn what_group_replication_ends_at_commit_may_be_on_the_other_members() {
+        for (number, elsewhere) in [(3100, Refused), (3101, Transient)] {
+            assert_eq!(by_number(number, "", true), Lost, "{number}");
+            assert_eq!(by_number(number, "", false), elsewhere, "{number}");
         }
     }
 

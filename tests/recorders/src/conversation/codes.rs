@@ -118,7 +118,7 @@ pub const WSREP_NOT_READY: Refusal = mysql(
     "WSREP has not yet prepared node for application use",
 );
 
-/// MySQL Group Replication: another member was first.
+/// MySQL Group Replication: another member was first, or this one leaves the group while it waits for the others.
 pub const ROLLED_BACK_BY_PLUGIN: Refusal = mysql(
     3101,
     "40000",
