@@ -185,8 +185,8 @@ impl Nodes {
             let first = columns.len();
             let parents = &tables[table].parents;
             columns.extend((0..parents.len()).map(|parent| Column { table, parent }));
-            // Entities may share a key type, and each of them may be the parent. Each stands with the number of its first row, and with
-            // the position that was found last.
+            // The entities that may be the parent, as entities may share a key type. With each stand the number of its
+            // first row, and the position that was found last.
             let mut targets: Vec<Vec<_>> = parents
                 .iter()
                 .map(|parent| {

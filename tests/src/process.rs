@@ -1,13 +1,13 @@
 //! What the standard library does not offer of processes: `fork`, and signals.
 
-#![allow(unsafe_code, reason = "fork, waitpid and kill have no safe form")]
+#![allow(unsafe_code, reason = "fork has no safe form")]
 
 use std::{
-    fs::File,
-    io::{self, Read, Write},
-    os::fd::{FromRawFd, OwnedFd},
+    io::{self, PipeReader, PipeWriter, Read, Write},
     process,
 };
+
+use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 /// What a process can be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,27 +28,30 @@ pub enum Signal {
 pub fn signal(program: &mut process::Child, signal: Signal) {
     // As long as nobody has waited for it, and only its owner can, the number is no other process's.
     if program.try_wait().expect("a child's state").is_none() {
-        send(program.id().try_into().expect("a process id"), signal);
+        send(Pid::from_child(program), signal);
     }
 }
 
 /// `pid` is a child's that was not waited for.
-fn send(pid: libc::pid_t, signal: Signal) {
+fn send(pid: Pid, signal: Signal) {
+    use rustix::process::Signal as Number;
+
     let number = match signal {
-        Signal::Stop => libc::SIGSTOP,
-        Signal::Continue => libc::SIGCONT,
-        Signal::Kill => libc::SIGKILL,
+        Signal::Stop => Number::STOP,
+        Signal::Continue => Number::CONT,
+        Signal::Kill => Number::KILL,
     };
-    // SAFETY: touches no memory of this process; whose the number is, the caller says.
-    assert_eq!(unsafe { libc::kill(pid, number) }, 0, "kill");
+    rustix::process::kill_process(pid, number).expect("kill");
 }
 
 /// A forked child, and the pipe that it writes its answer to.
 ///
 /// Dropping it kills the child: a test that fails leaves none behind.
 pub struct Child {
-    pid: libc::pid_t,
-    answer: File,
+    pid: Pid,
+    answer: PipeReader,
+    /// Its number may be another process's from then on.
+    was_waited_for: bool,
 }
 
 /// Forks; the child runs `work`, writes what it returns to its parent, and exits without running
@@ -68,15 +71,11 @@ pub fn fork(work: impl FnOnce() -> Vec<u8>) -> Child {
 /// # Panics
 ///
 /// If the system refuses a pipe or a process.
-pub fn fork_writing(work: impl FnOnce(&mut File) -> io::Result<()>) -> Child {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` is a valid array of two integers, as pipe(2) wants.
-    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0, "pipe");
-    // SAFETY: pipe(2) has just opened both and nobody else owns them.
-    let [read, write] = ends.map(|end| File::from(unsafe { OwnedFd::from_raw_fd(end) }));
+pub fn fork_writing(work: impl FnOnce(&mut PipeWriter) -> io::Result<()>) -> Child {
+    let (read, write) = io::pipe().expect("a pipe");
     // SAFETY: the child touches only its own memory, the pipe, and `_exit`.
     match unsafe { libc::fork() } {
-        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
+        -1 => panic!("fork: {}", io::Error::last_os_error()),
         0 => {
             drop(read);
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -87,14 +86,18 @@ pub fn fork_writing(work: impl FnOnce(&mut File) -> io::Result<()>) -> Child {
             // SAFETY: always sound; leaves the parent's buffers and handlers alone.
             unsafe { libc::_exit(code) }
         }
-        pid => Child { pid, answer: read },
+        pid => Child {
+            pid: Pid::from_raw(pid).expect("a process id"),
+            answer: read,
+            was_waited_for: false,
+        },
     }
 }
 
 impl Child {
     /// Returns the child's process id.
     pub fn pid(&self) -> libc::pid_t {
-        self.pid
+        self.pid.as_raw_pid()
     }
 
     /// Signals the child, which is not waited for: what it has written can still be read.
@@ -116,19 +119,16 @@ impl Child {
         self.answer
             .read_to_end(&mut answer)
             .expect("the pipe of the child");
-        let pid = self.pid;
-        let status = self.wait();
-        assert_eq!(status, (pid, 0), "the child failed");
+        let exit = self.wait().and_then(|status| status.exit_status());
+        assert_eq!(exit, Some(0), "the child failed");
         answer
     }
 
-    /// Waits for the child's end, once; the pid is zero from then on.
-    fn wait(&mut self) -> (libc::pid_t, libc::c_int) {
-        let mut status = 0;
-        // SAFETY: `status` is valid, and `pid` is a child that was not waited for.
-        let waited = unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
-        self.pid = 0;
-        (waited, status)
+    /// Waits for the child's end, once. `None` if the system has no such child.
+    fn wait(&mut self) -> Option<WaitStatus> {
+        self.was_waited_for = true;
+        let waited = rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
+        waited.ok().flatten().map(|(_, status)| status)
     }
 }
 
@@ -140,7 +140,7 @@ impl Read for Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if self.pid > 0 {
+        if !self.was_waited_for {
             send(self.pid, Signal::Kill);
             self.wait();
         }

@@ -61,7 +61,7 @@ fn holder(folder: &Path, nodes: std::ops::Range<u64>) -> Child {
     })
 }
 
-fn say(pipe: &mut fs::File, grant: &Grant) -> io::Result<()> {
+fn say(pipe: &mut io::PipeWriter, grant: &Grant) -> io::Result<()> {
     for number in [grant.node(), grant.ceiling().as_unix_millis()] {
         pipe.write_all(&number.to_le_bytes())?;
     }
