@@ -132,27 +132,38 @@ impl<DB: Engine> Site<DB> {
         Ok(())
     }
 
-    /// Looks for a unit of work over a fresh connection.
+    /// Looks for a unit of work over a fresh connection, in one statement: a COMMIT that takes effect meanwhile is
+    /// seen in all tables or in none.
     ///
     /// # Errors
     ///
     /// The database's, and a unit of work of which some rows are there and others not, or a row is
     /// there twice: the law is broken.
     pub async fn look(&self, graph: &Graph) -> Outcome<Found> {
+        const TABLE: i64 = 1_000_000_000;
+        let (unit, tables) = (graph.unit, graph.rows());
+        let selects = (0_i64..).zip(tables).map(|(number, (table, _))| {
+            format!("SELECT {number} AS number, id, position FROM {table} WHERE unit = {unit}")
+        });
+        let selects = selects.collect::<Vec<_>>().join(" UNION ALL ");
+        let sql = format!(
+            "SELECT number * {TABLE} + position FROM ({selects}) AS found ORDER BY number, id"
+        );
+        let positions = self.numbers(&sql).await?;
         let mut found = Vec::new();
-        for (table, rows) in graph.rows() {
-            let unit = graph.unit;
-            let sql = format!("SELECT position FROM {table} WHERE unit = {unit} ORDER BY id");
-            let positions = self.numbers(&sql).await?;
+        for (number, (table, rows)) in (0_i64..).zip(tables) {
+            let first = number * TABLE;
+            let of_table = |position: &i64| (first..first + TABLE).contains(position);
+            let positions: Vec<i64> = positions.iter().copied().filter(of_table).collect();
             found.push(if positions.is_empty() {
                 Found::None
-            } else if positions.iter().copied().eq(0..rows) {
+            } else if positions.iter().copied().eq(first..first + rows) {
                 Found::All
             } else {
                 return Err(format!(
                     "{} rows of {rows} are in {table}, from {:?}",
                     positions.len(),
-                    positions.first()
+                    positions.first().map(|position| position - first)
                 )
                 .into());
             });
