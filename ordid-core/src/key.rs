@@ -93,7 +93,7 @@ pub mod text;
 pub use bytes::KeyBytes;
 pub use composite::{
     CompositeBytes, CompositeKey, CompositeRaw, CompositeScheme, EnsuredFields, EnsuredPart,
-    KeyFields, KeyPart, KeyParts, LeadingField, PartField,
+    KeyFields, KeyPart, KeyParts, KeyStart, LeadingField, PartField,
 };
 pub use form::{BinaryForm, TextForm};
 pub use key192::Key192;

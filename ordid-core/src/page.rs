@@ -3,6 +3,7 @@
 //!
 //! A list stands in the order of its keys, or in the reverse. The next page is what follows the last key of
 //! this one, so it needs no other index than that of the keys, and rows that come in meanwhile shift nothing.
+//! Where the key has several columns, a list has all rows, or those with the same first columns: [`Page::within`].
 //! With keys in no order (`uuid_v4`) the pages are complete, too, but the list is in no order of time.
 //!
 //! # Example: the newest orders
@@ -49,14 +50,15 @@ use data_encoding::BASE64URL_NOPAD;
 use crate::{
     __private,
     error::Error,
-    key::{KeyType, Scheme, text::excerpt},
+    key::{CompositeKey, KeyParts, KeyStart, KeyType, Scheme, text::excerpt},
     scheme::spread::{SpreadKey, ends_of},
 };
 
 /// A place in a list: behind a key, or before it.
 ///
 /// Its text is opaque: base64 of the key's text, with the prefix, and masked where the key type has a mask.
-/// So a cursor of another key type with a prefix is an error.
+/// So a cursor of another key type with a prefix is an error. The cursor of a key of several columns has the texts of all
+/// of them.
 ///
 /// # Example
 ///
@@ -105,8 +107,8 @@ impl<K: KeyType> FromStr for Cursor<K> {
                 excerpt(text.as_bytes())
             ))
         };
-        // Longer than the text of any key, of which the prefix has 63 letters.
-        if text.len() > 256 {
+        // Longer than the text of any key: a prefix has 63 letters, and a key four columns of 48 bytes together.
+        if text.len() > 512 {
             return Err(no_cursor());
         }
         let bytes = BASE64URL_NOPAD.decode(text.as_bytes());
@@ -206,6 +208,46 @@ impl<K: KeyType> Page<K> {
             is_cut_at_start: after.is_some(),
             is_cut_at_end: before.is_some(),
         })
+    }
+}
+
+impl<P: KeyParts> Page<CompositeKey<P>> {
+    /// Checks that this page is of the list of the rows whose key begins with these values: the issues of a tenant, where
+    /// the key is `(tenant, id)`. Each cursor holds the whole key, so a cursor of another tenant's list is found out.
+    ///
+    /// Only the cursors are checked. The `SELECT` names the rows: `WHERE tenant = .. AND id > above AND id < below`.
+    ///
+    /// # Errors
+    ///
+    /// A cursor of another list gives an error that [`is_parse`](Error::is_parse).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid_core::{KeyType, key::CompositeKey, page::{Cursor, ListOrder, Page}, uuid::Uuid};
+    ///
+    /// let [tenant, other, issue] = [(); 3].map(|()| Uuid::generate());
+    /// let cursor = Cursor::new(CompositeKey((tenant, issue)));
+    ///
+    /// let page = Page::first(10).after(cursor);
+    /// let slice = page.within(tenant)?.slice(ListOrder::Ascending, 100)?;
+    /// // SELECT .. WHERE tenant = .. AND id > above ORDER BY id LIMIT 11
+    /// let above = slice.above.map(|CompositeKey((_, id))| id);
+    /// assert_eq!(above, Some(issue));
+    ///
+    /// assert!(page.within(other).is_err_and(|error| error.is_parse()));
+    /// # Ok::<(), ordid_core::Error>(())
+    /// ```
+    pub fn within<S: KeyStart<P>>(self, start: S) -> Result<Self, Error> {
+        for cursor in [self.after, self.before].into_iter().flatten() {
+            let found = S::of(cursor.key().0);
+            if found != start {
+                return Err(Error::parse(format!(
+                    "expected a cursor of the list within {start:?}, found one within {found:?}"
+                )));
+            }
+        }
+        Ok(self)
     }
 }
 

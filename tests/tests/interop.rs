@@ -11,6 +11,7 @@ use arbitrary::{Arbitrary as _, Unstructured};
 use ordid::{
     Error, KeyType, Scheme,
     clock::Timestamp,
+    key::CompositeKey,
     page::{Connection, Cursor, ListOrder, Page},
     scheme::UuidMask,
 };
@@ -699,4 +700,47 @@ fn pages_are_read_and_written_as_relay_has_them() {
             "endCursor": null,
         })
     );
+}
+
+#[test]
+fn keys_of_several_columns_are_arrays_and_their_cursors_texts() {
+    type Line = CompositeKey<(OrderId, i32)>;
+
+    let line: Line = CompositeKey((key(), -3));
+    let shown = json!(["ord_01h455vb4pex5vsknk084sn02q", -3]);
+    assert_eq!(json!(line), shown);
+    assert_eq!(serde_json::from_value::<Line>(shown).expect("a key"), line);
+    for wrong in [
+        json!(["ord_01h455vb4pex5vsknk084sn02q"]),
+        json!(["ord_01h455vb4pex5vsknk084sn02q", -3, 1]),
+        json!([-3, "ord_01h455vb4pex5vsknk084sn02q"]),
+        json!([key::<CustomerId>(), -3]),
+        json!("(ord_01h455vb4pex5vsknk084sn02q, -3)"),
+    ] {
+        json_error::<Line>(wrong);
+    }
+
+    let cursor = json!(Cursor::new(line));
+    assert_eq!(cursor, "KG9yZF8wMWg0NTV2YjRwZXg1dnNrbmswODRzbjAycSwgLTMp");
+    let page: Page<Line> = serde_json::from_value(json!({ "after": cursor })).expect("a page");
+    assert_eq!(page, Page::ALL.after(Cursor::new(line)));
+    // The mask is in the cursor, too.
+    let masked: CompositeKey<(MaskedId, i32)> = CompositeKey((key(), 1));
+    let text = Cursor::new(masked).to_string();
+    let unmasked = Cursor::new(CompositeKey((raw(), 1))).to_string();
+    assert_ne!(text, unmasked);
+    assert_eq!(text.parse(), Ok(Cursor::new(masked)));
+    assert!(
+        unmasked
+            .parse::<Cursor<CompositeKey<(MaskedId, i32)>>>()
+            .is_err()
+    );
+    // A cursor of another key type, and one of a key with other columns.
+    let customer: CompositeKey<(CustomerId, i32)> = CompositeKey((key(), -3));
+    for wrong in [
+        json!(Cursor::new(customer)),
+        json!(Cursor::new(key::<OrderId>())),
+    ] {
+        json_error::<Page<Line>>(json!({ "after": wrong }));
+    }
 }

@@ -2,7 +2,7 @@
 
 use ordid_core::{
     Error, RawKey, Scheme,
-    key::{Generated, Key192, ObjectId, PushId, text::try_check_prefix},
+    key::{CompositeKey, Generated, Key192, KeyType, ObjectId, PushId, text::try_check_prefix},
     page::Cursor,
     scheme::Ulid,
     uuid::Uuid,
@@ -40,10 +40,8 @@ pub fn text(data: &[u8]) {
     same_of::<i64>(text);
     same_of::<u64>(text);
 
-    match text.parse::<Cursor<Uuid>>() {
-        Ok(cursor) => assert_eq!(cursor.to_string(), text),
-        Err(error) => refused(&error),
-    }
+    cursor_of::<Uuid>(text);
+    cursor_of::<CompositeKey<(Uuid, i32)>>(text);
 
     match Ulid::parse_lenient(text) {
         Ok(key) => {
@@ -73,6 +71,13 @@ pub(crate) fn of<S: Scheme>(prefix: Option<&str>, text: &str) {
             Ok(key) => assert_eq!(key.to_string(), text, "{}", S::NAME),
             Err(error) => assert!(error.is_parse() || error.is_layout(), "{error}"),
         }
+    }
+}
+
+fn cursor_of<K: KeyType>(text: &str) {
+    match text.parse::<Cursor<K>>() {
+        Ok(cursor) => assert_eq!(cursor.to_string(), text),
+        Err(error) => refused(&error),
     }
 }
 

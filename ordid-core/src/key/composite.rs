@@ -1,10 +1,14 @@
 //! Keys of several columns, such as those of a table between two others.
 
-use alloc::{format, string::String};
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
 use core::{fmt, hash::Hash, marker::PhantomData};
 
-use super::{Generated, KeyField, KeyType, RawKey, Scheme, StaticScheme, TextForm};
-use crate::{clock::Timestamp, error::Error, layout::Orders};
+use super::{Generated, KeyField, KeyType, RawKey, Scheme, StaticScheme, TextForm, text::excerpt};
+use crate::{__private, clock::Timestamp, error::Error, layout::Orders};
 
 /// The most bytes that the columns of a key have together: those of three UUIDs.
 const MAX: usize = 48;
@@ -21,6 +25,10 @@ pub trait KeyPart: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
     /// Reads what [`write`](Self::write) wrote.
     #[doc(hidden)]
     fn read(bytes: &[u8]) -> Result<Self, Error>;
+
+    /// Reads the text that `Display` writes, and no other.
+    #[doc(hidden)]
+    fn parse(text: &str) -> Result<Self, Error>;
 }
 
 impl<K: KeyType> KeyPart for K {
@@ -34,6 +42,10 @@ impl<K: KeyType> KeyPart for K {
         let mut raw = <K::Raw as RawKey>::Bytes::default();
         raw.as_mut().copy_from_slice(bytes);
         K::from_raw(K::Raw::from_bytes(raw))
+    }
+
+    fn parse(text: &str) -> Result<Self, Error> {
+        __private::parse(text)
     }
 }
 
@@ -52,6 +64,17 @@ macro_rules! integers {
                 let mut number = [0; size_of::<Self>()];
                 number.copy_from_slice(bytes);
                 Ok(Self::from_be_bytes(number) ^ $flip)
+            }
+
+            fn parse(text: &str) -> Result<Self, Error> {
+                // `+7` and `07` are numbers, too: a key has one text.
+                let number = text.parse().ok().filter(|number: &Self| number.to_string() == text);
+                number.ok_or_else(|| {
+                    Error::parse(format!(
+                        concat!("expected a number (`", stringify!($integer), "`), found {}"),
+                        excerpt(text.as_bytes())
+                    ))
+                })
             }
         }
 
@@ -143,11 +166,30 @@ pub trait KeyParts: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
 
     #[doc(hidden)]
     fn write_text(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// Reads what [`write_text`](Self::write_text) wrote, and nothing else.
+    #[doc(hidden)]
+    fn parse(text: &str) -> Result<Self, Error>;
+}
+
+/// Cuts the text of a key into the texts of its columns.
+fn split<const COLUMNS: usize>(text: &str) -> Result<[&str; COLUMNS], Error> {
+    let inside = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'));
+    let values = inside.and_then(|text| text.split(", ").collect::<Vec<_>>().try_into().ok());
+    values.ok_or_else(|| {
+        Error::parse(format!(
+            "expected a key of {COLUMNS} columns, in parentheses and with `, ` between them, found {}",
+            excerpt(text.as_bytes())
+        ))
+    })
 }
 
 /// The key of an entity whose key has several columns: a tuple of their values.
 ///
-/// Its text is for messages: `(order_01j5a7fhyze1br93g3fp8y9vr0, 3)`.
+/// Its text is for messages and [cursors](crate::page::Cursor): `(order_01j5a7fhyze1br93g3fp8y9vr0, 3)`. With the feature
+/// `serde` a key is an array of its columns: `["order_01j5a7fhyze1br93g3fp8y9vr0", 3]`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CompositeKey<P>(pub P);
 
@@ -186,6 +228,14 @@ impl<P: KeyParts> Scheme for CompositeScheme<P> {
             Err(_) => raw.write_text(None, f),
         }
     }
+
+    fn parse_text(_prefix: Option<&str>, text: &str) -> Result<CompositeRaw, Error> {
+        P::parse(text).map(|parts| CompositeKey(parts).to_raw())
+    }
+
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<CompositeRaw> {
+        Self::parse_text(prefix, text).ok()
+    }
 }
 
 impl<P: KeyParts> KeyType for CompositeKey<P> {
@@ -211,6 +261,42 @@ impl<P: KeyParts> KeyType for CompositeKey<P> {
     fn from_raw(raw: CompositeRaw) -> Result<Self, Error> {
         P::read(&raw.0).map(Self)
     }
+}
+
+/// The first values of a key of several columns, which the rows of a list have in common: the value of the first column,
+/// or a tuple of the values of the first ones, but not of all.
+#[diagnostic::on_unimplemented(
+    message = "a key with the columns `{P}` does not begin with `{Self}`",
+    label = "not the first values of the key",
+    note = "give the value of the first column, or a tuple of the first ones, in the order of the fields with `#[ordid(key)]`"
+)]
+pub trait KeyStart<P: KeyParts>: Copy + PartialEq + fmt::Debug {
+    /// Returns the first values of a key.
+    #[doc(hidden)]
+    fn of(parts: P) -> Self;
+}
+
+macro_rules! starts {
+    ($([$($common:ident $position:tt),+] $($other:ident)+;)+) => {
+        $(#[diagnostic::do_not_recommend]
+        #[allow(unused_parens, reason = "one value is no tuple")]
+        impl<$($common: KeyPart,)+ $($other: KeyPart),+> KeyStart<($($common,)+ $($other),+)>
+            for ($($common),+)
+        {
+            fn of(parts: ($($common,)+ $($other),+)) -> Self {
+                ($(parts.$position),+)
+            }
+        })+
+    };
+}
+
+starts! {
+    [A 0] B;
+    [A 0] B C;
+    [A 0] B C D;
+    [A 0, B 1] C;
+    [A 0, B 1] C D;
+    [A 0, B 1, C 2] D;
 }
 
 /// A field of a key of several columns: a [`KeyPart`], or an `Option` of one where it may be unassigned.
@@ -357,6 +443,12 @@ macro_rules! tuples {
                     $(write!(f, ", {}", self.$position)?;)+
                     f.write_str(")")
                 }
+
+                fn parse(text: &str) -> Result<Self, Error> {
+                    #[expect(non_snake_case, reason = "each text has the name of its type")]
+                    let [$first, $($part),+] = split(text)?;
+                    Ok(($first::parse($first)?, $($part::parse($part)?),+))
+                }
             }
 
             #[diagnostic::do_not_recommend]
@@ -424,6 +516,25 @@ tuples! {
     A 0, B 1, C 2, D 3;
 }
 
+#[cfg(feature = "serde")]
+mod serde {
+    use serde_core::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::CompositeKey;
+
+    impl<P: Serialize> Serialize for CompositeKey<P> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.0.serialize(serializer)
+        }
+    }
+
+    impl<'de, P: Deserialize<'de>> Deserialize<'de> for CompositeKey<P> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            P::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::string::ToString as _;
@@ -461,6 +572,43 @@ mod tests {
             line(1, -7).to_string(),
             format!("({}, -7)", Uuid::from_u128(1))
         );
+    }
+
+    #[test]
+    fn a_key_is_read_from_its_own_text_only() {
+        type Three = CompositeKey<(Uuid, i16, u64)>;
+
+        let id = Uuid::from_u128(1);
+        let key = CompositeKey((id, -7_i16, u64::MAX));
+        let text = key.to_string();
+        assert_eq!(__private::parse(&text), Ok(key));
+        for (wrong, message) in [
+            (format!("({id}, -7)"), "expected a key of 3 columns, in"),
+            (format!("({id}, -7, 1, 2)"), "expected a key of 3 columns"),
+            (id.to_string(), "expected a key of 3 columns"),
+            (format!("{id}, -7, 1"), "expected a key of 3 columns"),
+            (format!("({id},-7,1)"), "expected a key of 3 columns"),
+            (
+                format!("({id}, +7, 1)"),
+                "expected a number (`i16`), found \"+7\"",
+            ),
+            (
+                format!("({id}, 7, 01)"),
+                "expected a number (`u64`), found \"01\"",
+            ),
+            (
+                format!("({id}, 7, -1)"),
+                "expected a number (`u64`), found \"-1\"",
+            ),
+            (format!("({id}, 32768, 1)"), "expected a number (`i16`)"),
+            (format!("(7, {id}, 1)"), "expected a UUID"),
+            (format!(" {text}"), "expected a key of 3 columns"),
+            (String::new(), "expected a key of 3 columns"),
+        ] {
+            let error = __private::parse::<Three>(&wrong).unwrap_err();
+            assert!(error.is_parse(), "{wrong}: {error}");
+            assert!(error.to_string().starts_with(message), "{wrong}: {error}");
+        }
     }
 
     #[test]

@@ -1,9 +1,17 @@
-use alloc::vec::Vec;
+use alloc::{collections::BTreeSet, vec::Vec};
 
+use proptest::{
+    collection::{btree_set, vec},
+    prelude::{any, prop_assert, proptest},
+};
 use uuid::Uuid;
 
 use super::*;
-use crate::{key::StaticScheme, scheme::UuidV7, testing::with_keys};
+use crate::{
+    key::{Generated, StaticScheme},
+    scheme::{Sequence, UuidV7},
+    testing::with_keys,
+};
 
 fn table() -> Vec<Uuid> {
     with_keys(7, || (0..10).map(|_| Uuid::generate()).collect())
@@ -188,5 +196,143 @@ fn cursors_are_opaque_and_strict() {
         let error = wrong.parse::<Cursor<Uuid>>().unwrap_err();
         assert!(error.is_parse(), "{error}");
         assert!(error.to_string().len() < 250, "{error}");
+    }
+}
+
+type Line = CompositeKey<(Uuid, Uuid, i32)>;
+
+fn cursor(tenant: u128, order: u128, number: i32) -> Cursor<Line> {
+    let [tenant, order] = [tenant, order].map(Uuid::from_u128);
+    Cursor::new(CompositeKey((tenant, order, number)))
+}
+
+#[test]
+fn a_cursor_of_several_columns_has_one_text() {
+    let cursor = cursor(1, 2, i32::MIN);
+    let text = cursor.to_string();
+    assert_eq!(text.parse(), Ok(cursor));
+    let one = Cursor::new(Uuid::from_u128(1)).to_string();
+    let two = Cursor::new(CompositeKey((Uuid::from_u128(1), Uuid::from_u128(2)))).to_string();
+    for wrong in [one, two, format!("{text}A"), format!("{text}=")] {
+        let error = wrong.parse::<Cursor<Line>>().unwrap_err();
+        assert!(error.is_parse(), "{error}");
+        assert!(error.to_string().len() < 250, "{error}");
+    }
+    let error = text.parse::<Cursor<Uuid>>().unwrap_err();
+    assert!(error.is_parse(), "{error}");
+}
+
+/// The text is base64 of four prefixes, four `_`, 19 digits each, and the marks between them.
+#[test]
+fn the_longest_cursor_is_read() {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    struct Long(i64);
+
+    impl fmt::Display for Long {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            Sequence::write_text(self.0, Self::PREFIX, f)
+        }
+    }
+
+    impl KeyType for Long {
+        type Raw = i64;
+        type Scheme = Sequence;
+        const NAME: &'static str = "Long";
+        const PREFIX: Option<&'static str> =
+            Some("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk");
+        fn from_generated(key: Generated<Sequence>) -> Self {
+            Self(key.into_raw())
+        }
+        fn to_raw(self) -> i64 {
+            self.0
+        }
+        fn from_raw(raw: i64) -> Result<Self, Error> {
+            Generated::check(raw, "Long").map(Self::from_generated)
+        }
+    }
+
+    let key = Long(i64::MAX);
+    let cursor = Cursor::new(CompositeKey((key, key, key, key)));
+    let text = cursor.to_string();
+    assert!(text.len() > 450);
+    assert_eq!(text.parse(), Ok(cursor));
+}
+
+#[test]
+fn a_cursor_of_another_list_is_refused() {
+    let [one, two] = [1, 2].map(Uuid::from_u128);
+    let page = Page::first(1).after(cursor(1, 2, 3));
+    assert_eq!(page.within(one), Ok(page));
+    assert_eq!(page.within((one, two)), Ok(page));
+    assert_eq!(Page::<Line>::last(1).within(two), Ok(Page::last(1)));
+    for (page, is_within) in [
+        (page.before(cursor(1, 3, 3)), true),
+        (page.before(cursor(2, 2, 3)), false),
+        (Page::last(1).before(cursor(2, 2, 3)), false),
+    ] {
+        assert_eq!(page.within(one).is_ok(), is_within);
+        let error = page.within((one, two)).unwrap_err();
+        assert!(error.is_parse());
+    }
+    assert_eq!(
+        page.within(two).unwrap_err().to_string(),
+        "expected a cursor of the list within 00000000-0000-0000-0000-000000000002, \
+         found one within 00000000-0000-0000-0000-000000000001"
+    );
+}
+
+type Row = CompositeKey<(i64, i32)>;
+
+/// Returns the rows of a table that a database would return.
+fn page_of(table: &BTreeSet<Row>, page: Page<Row>, order: ListOrder) -> Connection<Row, Row> {
+    let slice = page.slice(order, 100).unwrap();
+    let is_in = |key: &Row| {
+        slice.above.is_none_or(|above| *key > above) && slice.below.is_none_or(|below| *key < below)
+    };
+    let mut rows: Vec<Row> = table.iter().copied().filter(is_in).collect();
+    if slice.is_descending {
+        rows.reverse();
+    }
+    rows.truncate(slice.rows() as usize);
+    Connection::new(&slice, rows, |key| *key)
+}
+
+proptest! {
+    /// Pages of any size, in both directions and orders, while other rows come in between. Cursors go through their text.
+    #[test]
+    fn pages_have_each_row_once_and_in_order(
+        old in btree_set((-3_i64..3, any::<i32>()), 0..40),
+        new in vec((-3_i64..3, any::<i32>()), 20),
+        size in 1_u32..12,
+        is_descending: bool,
+        is_forward: bool,
+    ) {
+        let order = if is_descending { ListOrder::Descending } else { ListOrder::Ascending };
+        let old: BTreeSet<Row> = old.into_iter().map(CompositeKey).collect();
+        let mut new = new.into_iter().map(CompositeKey);
+        let mut table = old.clone();
+        let mut page = if is_forward { Page::first(size) } else { Page::last(size) };
+        let mut found = Vec::new();
+        loop {
+            let read = page_of(&table, page, order);
+            let info = read.page_info;
+            let nodes: Vec<Row> = read.edges.into_iter().map(|edge| edge.node).collect();
+            let at = if is_forward { found.len() } else { 0 };
+            found.splice(at..at, nodes);
+            table.extend(new.next());
+            let (has_more, end) = match is_forward {
+                true => (info.has_next_page, info.end_cursor),
+                false => (info.has_previous_page, info.start_cursor),
+            };
+            let Some(end) = end.filter(|_| has_more) else { break };
+            let end: Cursor<Row> = end.to_string().parse().unwrap();
+            page = if is_forward { page.after(end) } else { page.before(end) };
+        }
+        if is_descending {
+            found.reverse();
+        }
+        prop_assert!(found.is_sorted_by(|one, next| one < next), "{:?}", found);
+        prop_assert!(found.iter().all(|row| table.contains(row)));
+        prop_assert!(old.iter().all(|row| found.contains(row)));
     }
 }
