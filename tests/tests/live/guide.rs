@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The titles of the scripts that tests of this program run.
-const TITLES: [&str; 12] = [
+const TITLES: [&str; 15] = [
     "from-bigserial: children",
     "from-bigserial: columns",
     "from-bigserial: default",
@@ -31,6 +31,9 @@ const TITLES: [&str; 12] = [
     "ordid_flushes: mysql",
     "ordid_flushes: postgres",
     "ordid_flushes: sqlite",
+    "pages of two columns: mysql",
+    "pages of two columns: postgres",
+    "pages of two columns: sqlite",
     "partitions: table",
 ];
 
@@ -142,7 +145,7 @@ struct OrderKey(Uuid);
 struct OrderId(i64);
 
 /// Returns the guide's script of this title.
-fn script(title: &str) -> &'static str {
+pub(crate) fn script(title: &str) -> &'static str {
     assert!(TITLES.contains(&title), "add {title:?} to `TITLES`");
     let chapters = [
         include_str!("../../../docs/src/migrate.md"),

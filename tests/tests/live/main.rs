@@ -24,6 +24,7 @@ mod mariadb;
 mod mysql;
 mod native;
 mod own;
+mod pages;
 mod partitions;
 mod pgbouncer;
 mod postgres;
@@ -64,6 +65,7 @@ fn main() {
             mariadb::trials(servers, trials);
             mysql::trials(servers, trials);
             native::trials(servers, trials);
+            pages::trials(servers, trials);
             partitions::trials(servers, trials);
             pgbouncer::trials(servers, trials);
             retry::trials(servers, trials);
