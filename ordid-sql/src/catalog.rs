@@ -30,16 +30,12 @@ macro_rules! if_variable {
     };
 }
 
-/// Has a row in a Galera cluster and in a replication group, whose members know their own locks only.
+/// Has a row in a Galera cluster and in a replication group, whose members know their own locks only, and compare before a
+/// COMMIT what each of them has written.
 pub(crate) const MYSQL_CLUSTER: &str = if_variable!(
     "(variable_name = 'wsrep_on' AND variable_value = 'ON') \
      OR (variable_name = 'group_replication_group_name' AND variable_value <> '')"
 );
-
-/// Has a row in a Galera cluster, whose members compare before a COMMIT what each of them has written.
-#[cfg(any(feature = "leases", feature = "mapping"))]
-pub(crate) const MYSQL_GALERA: &str =
-    if_variable!("variable_name = 'wsrep_on' AND variable_value = 'ON'");
 
 /// Returns the text that follows the select list of a query on PostgreSQL. The query returns a row if a unique index
 /// would refuse the same row a second time, and no trigger can replace its values before it is inserted. The index

@@ -38,7 +38,9 @@ pub(crate) use self::{
 };
 use crate::{
     Action, Attempt, DriverError, Failure, FlushError, FlushFailure, FlushRun, Flushed, Markers,
-    Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work, lock_waits,
+    Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Updates, Work,
+    flush_error::Rest,
+    lock_waits,
     observe::{self, Span},
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
@@ -443,7 +445,13 @@ impl<B: RowBinder> Work<B> {
                 run.succeeded();
                 Some(transaction)
             }
-            Err(error) => {
+            Err(mut error) => {
+                // A group of MySQL ends a transaction between two statements. This one is the first to hear of it.
+                let is_first_to_hear = scope == TransactionScope::Savepoint
+                    && writer.engine.updates == Updates::RowByRow;
+                if is_first_to_hear && error.failure() == Failure::Transient {
+                    error.set_rest(Rest::Over);
+                }
                 run.failed(error, None);
                 return false;
             }

@@ -7,13 +7,13 @@
 //! cannot be known. After an error the unit of work still holds its entities, and flushing it again
 //! ends with all rows exactly once.
 
+pub mod cluster;
 pub mod commit;
 pub mod cut;
 pub mod deadlock;
 pub mod ended;
 mod engine;
 mod flusher;
-pub mod galera;
 mod graph;
 pub mod journal;
 pub mod kill;

@@ -164,6 +164,10 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         | 8002 | 8005 | 8022 | 8028 | 9007 // TiDB: conflicts, the schema has changed
         | 9001..=9005
         => Failure::Transient,
+        // A group, another member of which was faster, has ended the transaction: the end of a statement says so with
+        // the deadlock's number, and a savepoint with that of one that is not there.
+        1180 if message.contains(" 149 ") => Failure::Transient,
+        1030 if message.contains(" 153 ") => Failure::Transient,
         1053 // shutting down
         | 1152 | 1154..=1161 // aborted, packets that cannot be read or written
         | 1184 // aborted
@@ -187,8 +191,10 @@ fn errno_in(message: &str) -> Option<i64> {
 /// English, the server's unless `lc_messages` says otherwise.
 fn by_text(report: &Report<'_>) -> Failure {
     const DEADLOCK: &str = "Deadlock found";
-    const TRANSIENT: [&str; 7] = [
+    const TRANSIENT: [&str; 9] = [
         DEADLOCK,
+        "Got error 149 ",
+        "Got error 153 ",
         // These begin so in every language.
         "XAER_DUPID",
         "XA_RBROLLBACK",
@@ -305,6 +311,13 @@ mod tests {
         let message = "The MySQL server is running with the --read-only option so it cannot execute \
                        this statement";
         assert_eq!(by_number(1290, message, false), Lost);
+        let ended = "Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT";
+        assert_eq!(by_number(1180, ended, false), Transient);
+        assert_eq!(by_number(1180, ended, true), Lost);
+        let gone = "Got error 153 - 'No savepoint with that name' from storage engine";
+        assert_eq!(by_number(1030, gone, false), Transient);
+        let full = "Got error 135 - 'No more room in record file' during COMMIT";
+        assert_eq!(by_number(1180, full, false), Refused);
     }
 
     #[test]

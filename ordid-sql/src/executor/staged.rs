@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Action, Chunk, EngineProfile, Failure, FlushError, FlushRun, PendingRows, Place, Plan,
-    Progress, Step, Table, Updates, UpsertStep,
+    Progress, Step, Table, UpsertStep,
     bulk::BulkRows,
     flush_plan::is_whole,
     not_bulk::offer,
@@ -185,17 +185,19 @@ impl Staging {
         }
         let made = writer.stage(table, names, staged_action(chunk.action));
         for statement in &made {
-            match open.execute(statement, no_values(rows)).await {
-                Ok(_) => {}
-                // There a statement that is refused leaves the transaction as it is.
-                Err(failed)
-                    if writer.engine.updates == Updates::RowByRow
-                        && failed.error.failure == Failure::Refused =>
-                {
-                    return Ok(None);
-                }
-                Err(failed) => return Err(FlushError::statement(failed.error, place())),
+            let Err(failed) = open.execute(statement, no_values(rows)).await else {
+                continue;
+            };
+            // Where a statement that is refused leaves the transaction as it is, other statements go on. That the
+            // savepoint is there says that the transaction is: a group of MySQL says that it has ended one by an error
+            // of the statement that makes the table, and executes those that follow, each in a transaction of its own.
+            if failed.error.failure == Failure::Refused
+                && let Some(go_back) = writer.go_back_from_staging()
+                && open.execute(&go_back, no_values(rows)).await.is_ok()
+            {
+                return Ok(None);
             }
+            return Err(FlushError::statement(failed.error, place()));
         }
         Ok(Some(made.len()))
     }

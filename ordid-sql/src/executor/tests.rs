@@ -263,6 +263,23 @@ fn a_savepoint_that_is_gone_says_that_the_users_transaction_is_over() {
     );
 }
 
+/// A group of MySQL ends a transaction between two statements, and says so to the next one.
+#[test]
+fn a_savepoint_that_cannot_be_made_says_that_the_users_transaction_is_over() {
+    for (updates, is_over) in [(Updates::RowByRow, true), (Updates::FromValues, false)] {
+        for failure in [Failure::Transient, Failure::Refused] {
+            let server = Server::default();
+            server.once("savepoint", Answer::Fails(failure));
+            let mut source = Source::<false>::only(&server);
+            source.engine.updates = updates;
+            let error = flush_in(&mut inserts(1), source).unwrap_err();
+            let is_over = is_over && failure == Failure::Transient;
+            assert_eq!(error.is_transaction_over(), is_over, "{error}");
+            assert_log(&server, "1 savepoint");
+        }
+    }
+}
+
 /// The next attempt would commit what is open there.
 #[test]
 fn the_only_connection_is_not_used_again_if_it_could_not_be_rolled_back() {

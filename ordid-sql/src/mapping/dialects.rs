@@ -3,7 +3,7 @@
 use ordid_core::storage::dialect::{MySql, Postgres, Sqlite};
 
 use super::{Entry, MappingDialect, Values};
-use crate::{catalog::MYSQL_GALERA, words::mysql_by_steps};
+use crate::{catalog::MYSQL_CLUSTER, words::mysql_by_steps};
 
 /// Returns `(?, ?), (?, ?)`, which is how MySQL and SQLite write rows of two values.
 fn pairs(rows: usize) -> String {
@@ -131,7 +131,7 @@ impl MappingDialect for MySql {
     }
 
     fn compares_ids() -> Option<String> {
-        let cluster = format!("({MYSQL_GALERA}) AS cluster");
+        let cluster = format!("({MYSQL_CLUSTER}) AS cluster");
         Some(format!("SELECT CAST(1 AS SIGNED), NULL FROM {cluster}"))
     }
 

@@ -59,8 +59,8 @@ use crate::{EngineProfile, Retry};
 /// rows are new or none is, and loses the ids of one that is refused.
 ///
 /// Where several servers take writes, each counts by an `auto_increment_increment` above 1, so that no two of them count
-/// the same. In a Galera cluster, which compares ids before a COMMIT, they are one apart over a pool all the same; do not
-/// let two such clusters replicate the table to each other. Where two servers then give the same id at
+/// the same. In a Galera cluster or a group of MySQL, which compares ids before a COMMIT, they are one apart over a pool all
+/// the same; do not let two such clusters replicate the table to each other. Where two servers then give the same id at
 /// the same moment, one of them is refused; it is tried again, and the rest of that call counts by the server's steps.
 /// Over a connection or in a transaction ids have the server's steps, since nothing is tried again there; but a
 /// transaction may be refused at its COMMIT, as by a deadlock, because of an id that another server gave over a pool.

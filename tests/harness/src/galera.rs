@@ -75,14 +75,7 @@ impl Recipe for Galera {
     fn launch(&self, folder: &str, port: u16) -> Launch {
         let mut launch = self.mariadb.launch(folder, port);
         if self.node == 0 {
-            // The first start makes the cluster; when it is started again, the node joins what is left of it.
-            let script = r#"if mkdir "$1" 2>/dev/null; then shift; exec "$@" --wsrep-new-cluster; fi; shift; exec "$@""#;
-            let begun = format!("{folder}/begun");
-            let mut serve: Vec<String> = ["sh", "-c", script, "sh", &begun]
-                .map(str::to_owned)
-                .to_vec();
-            serve.append(&mut launch.serve);
-            launch.serve = serve;
+            launch.begin_with(folder, "--wsrep-new-cluster");
         }
         launch
     }

@@ -1,6 +1,6 @@
 //! Private database servers for the tests and benches of ordid.
 //!
-//! [`postgres`], [`mariadb`], [`galera`], [`mysql`], [`pgbouncer`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each
+//! [`postgres`], [`mariadb`], [`galera`], [`mysql`], [`group_replication`], [`pgbouncer`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each
 //! start a fresh server from the binaries of the installed package, [`mysql`] of an unpacked one: on a free port of
 //! 127.0.0.1, with its data in a new temporary folder, and with nothing shared with a server that the machine may
 //! already run. The [`Server`] they return stops the server and removes the folder when it is dropped.
@@ -35,6 +35,7 @@ mod error;
 mod etcd;
 mod find;
 mod galera;
+mod group_replication;
 mod h2;
 mod java;
 mod mariadb;
@@ -54,8 +55,6 @@ pub use rust::{Target, Toolchain};
 pub use server::Server;
 
 use std::io::Write as _;
-
-use server::Found;
 
 /// How many clusters are begun until one of them starts.
 const CLUSTERS: u32 = 3;
@@ -135,20 +134,41 @@ pub fn german(name: &str) -> Result<Server, Error> {
 /// When MariaDB, Galera or rsync is not installed ([`Error::package`] then names the packages), or a node of three
 /// clusters in turn does not start; the error quotes the end of its log.
 pub fn galera() -> Result<[Server; 3], Error> {
-    let mut attempt = 1;
-    loop {
+    cluster(|| {
         let free = server::free_ports::<9>()?;
         let ports = free.as_chunks().0;
         let start = |node| {
             let found = galera::Galera::find()?;
-            let Found { recipe, version } = found;
-            let recipe = galera::Galera::node(recipe, node, ports);
-            Server::start(Found { recipe, version })
+            Server::start(found.map(|recipe| galera::Galera::node(recipe, node, ports)))
         };
-        // One after the other: each gets a copy of what the first one has.
-        let cluster = || Ok::<_, Error>([start(0)?, start(1)?, start(2)?]);
-        match cluster() {
-            // On a busy machine a node that joins may be given up by the others, and then ends itself.
+        Ok([start(0)?, start(1)?, start(2)?])
+    })
+}
+
+/// Starts three private MySQL servers that are one group (MySQL Group Replication), as [`mysql`] does but for their binary
+/// logs. Each of them takes writes.
+///
+/// # Errors
+///
+/// As [`mysql`], and where a member of three groups in turn does not start; the error quotes the end of its log.
+pub fn group_replication() -> Result<[Server; 3], Error> {
+    cluster(|| {
+        let ports = server::free_ports::<3>()?;
+        let start = |member| {
+            let found = mysql::MySql::find()?;
+            let recipe = |mysql| group_replication::GroupReplication::member(mysql, member, &ports);
+            Server::start(found.map(recipe))
+        };
+        Ok([start(0)?, start(1)?, start(2)?])
+    })
+}
+
+/// The nodes of a cluster, which `start` starts one after the other: each gets a copy of what the first one has. On a busy
+/// machine a node that joins may be given up by the others, and then ends itself.
+fn cluster(start: impl Fn() -> Result<[Server; 3], Error>) -> Result<[Server; 3], Error> {
+    let mut attempt = 1;
+    loop {
+        match start() {
             Err(error) if attempt < CLUSTERS && error.package().is_none() => {
                 attempt += 1;
                 let _ = writeln!(std::io::stderr(), "a new cluster, because {error}");
@@ -412,6 +432,7 @@ pub fn installed(name: &str) -> Result<String, Error> {
         "mariadb" | "mariadb_2" => mariadb::MariaDb::find().map(|found| found.version),
         "mysql" => mysql::MySql::find().map(|found| found.version),
         "galera" => galera::Galera::find().map(|found| found.version),
+        "group_replication" => mysql::MySql::find().map(|found| found.version),
         "pgbouncer" => pgbouncer::find().map(|found| found.version),
         "pgbouncer_2" => pgbouncer::find_newer().map(|found| found.version),
         "h2" => h2::H2::find().map(|found| found.version),

@@ -6,7 +6,7 @@ use crate::{Error, Server};
 
 /// The servers that live tests know: the name, what it stands for, and whether this crate starts
 /// one itself.
-const SERVERS: [(&str, &str, bool); 14] = [
+const SERVERS: [(&str, &str, bool); 15] = [
     ("postgres", "PostgreSQL", true),
     ("postgres_2", "a second PostgreSQL", true),
     ("mariadb", "MariaDB", true),
@@ -18,6 +18,7 @@ const SERVERS: [(&str, &str, bool); 14] = [
     ("redis", "Redis", true),
     ("zookeeper", "ZooKeeper", true),
     ("mysql", "MySQL", true),
+    ("group_replication", "a group of MySQL", true),
     ("mssql", "SQL Server", false),
     ("oracle", "Oracle", false),
     ("etcd", "etcd", false),
@@ -34,7 +35,7 @@ const SKIP: &str = "ORDID_TEST_SKIP";
 /// | `ORDID_TEST_SKIP=mariadb,mysql` | the named servers are skipped                |
 /// | `ORDID_TEST_MYSQL_SKIP=reason`  | that server is skipped, for this reason      |
 /// | `ORDID_TEST_POSTGRES_URL=...`   | that server is used, nothing is started      |
-/// | neither                         | PostgreSQL, MariaDB, Galera, MySQL, PgBouncer, H2, Redis and ZooKeeper are started privately, other servers are skipped |
+/// | neither                         | PostgreSQL, MariaDB, Galera, MySQL, a group of MySQL, PgBouncer, H2, Redis and ZooKeeper are started privately, other servers are skipped |
 ///
 /// A variable that is set to nothing counts as not set. `ORDID_TEST_NEWER_SERVERS=1` makes private servers of
 /// PostgreSQL and MariaDB, also the one behind PgBouncer, of packages of newer Debian suites: 18 and 11.8.
@@ -246,7 +247,7 @@ mod tests {
             Err(
                 "ORDID_TEST_SKIP names the unknown server `postgresql`: use one of postgres, \
                  postgres_2, mariadb, mariadb_2, galera, pgbouncer, pgbouncer_2, h2, redis, zookeeper, \
-                 mysql, mssql, oracle, etcd"
+                 mysql, group_replication, mssql, oracle, etcd"
                     .to_owned()
             )
         );
@@ -255,7 +256,7 @@ mod tests {
             Err(
                 "unknown server `maria`: use one of postgres, postgres_2, mariadb, mariadb_2, galera, pgbouncer, \
                  pgbouncer_2, h2, \
-                 redis, zookeeper, mysql, mssql, oracle, etcd"
+                 redis, zookeeper, mysql, group_replication, mssql, oracle, etcd"
                     .to_owned()
             )
         );

@@ -44,6 +44,15 @@ impl Launch {
     pub(crate) fn stopped_by(self, stop: &'static str) -> Self {
         Self { stop, ..self }
     }
+
+    /// Serves with one more option the first time. That begins a cluster; a node that is started again joins what is
+    /// left of it.
+    pub(crate) fn begin_with(&mut self, folder: &str, option: &str) {
+        let script = r#"option=$1 begun=$2; shift 2; mkdir "$begun" 2>/dev/null && set -- "$@" "$option"; exec "$@""#;
+        let begun = format!("{folder}/begun");
+        let words = ["sh", "-c", script, "sh", option, &begun];
+        self.serve.splice(0..0, words.map(str::to_owned));
+    }
 }
 
 /// The command that writes lines into a file.

@@ -55,9 +55,11 @@ pub(crate) struct Found<R> {
 }
 
 impl<R> Found<R> {
-    pub(crate) fn map(self, change: impl FnOnce(R) -> R) -> Self {
-        let recipe = change(self.recipe);
-        Self { recipe, ..self }
+    pub(crate) fn map<S>(self, change: impl FnOnce(R) -> S) -> Found<S> {
+        Found {
+            recipe: change(self.recipe),
+            version: self.version,
+        }
     }
 }
 

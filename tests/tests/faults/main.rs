@@ -11,7 +11,7 @@ use std::process::Command;
 
 use ordid_tests::{
     faults::{
-        Sqlx, commit, cut, deadlock, ended, galera, journal, kill, language, limits, markers,
+        Sqlx, cluster, commit, cut, deadlock, ended, journal, kill, language, limits, markers,
         memory, refused, restart, standby, truth,
     },
     trials::run_all,
@@ -34,8 +34,10 @@ fn main() {
         memory::trials::<Sqlx>(servers, trials, program);
         truth::trials::<Sqlx>(servers, trials);
         standby::trials::<Sqlx>(servers, trials);
-        let cluster = galera::Cluster::find().expect("the names of servers are known");
-        galera::trials::<Sqlx>(&cluster, trials);
+        for kind in cluster::Kind::ALL {
+            let cluster = cluster::Cluster::find(kind).expect("the names of servers are known");
+            cluster::trials::<Sqlx>(&cluster, trials);
+        }
         disk::trials(trials);
     });
 }

@@ -17,8 +17,8 @@ use super::{
 /// The database counts from 1, so the range of the terms begins with 0 or 1.
 ///
 /// MySQL and MariaDB count by the server's `auto_increment_increment`, which keeps apart what several servers count. The
-/// servers of a Galera cluster compare before a COMMIT what they have counted, so they count by one: where two of them
-/// give the same number, one is refused, and gives the next. Do not let two such clusters replicate the table to each
+/// servers of a Galera cluster and the members of a group of MySQL compare before a COMMIT what they have counted, so they
+/// count by one: where two of them give the same number, one is refused, and gives the next. Do not let two such clusters replicate the table to each
 /// other: between them nobody compares.
 ///
 /// Nothing waits for a lease to end, and a process that died leaves nothing behind; for that the numbers

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::{format, string::String, vec::Vec};
 
 use super::{CounterDialect, LeaseDialect, rows_of};
-use crate::{catalog::MYSQL_GALERA, words::mysql_by_steps};
+use crate::{catalog::MYSQL_CLUSTER, words::mysql_by_steps};
 use ordid_core::storage::{
     Dialect,
     dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
@@ -71,7 +71,7 @@ impl CounterDialect for MySql {
     }
 
     fn compares_counts() -> String {
-        format!("EXISTS ({MYSQL_GALERA})")
+        format!("EXISTS ({MYSQL_CLUSTER})")
     }
 
     fn insert_by_one() -> String {

@@ -30,7 +30,7 @@ use std::{
 
 use ordid_tests::{
     faults::{
-        Flusher, Library, commit, cut, deadlock, ended, galera, journal, kill, language, limits,
+        Flusher, Library, cluster, commit, cut, deadlock, ended, journal, kill, language, limits,
         markers, memory, refused, restart, standby, truth,
     },
     servers::{Options, Servers},
@@ -44,11 +44,13 @@ const FLUSH: &str = "ORDID_TEST_FLUSH";
 fn main() -> ExitCode {
     let Some(library) = std::env::var_os(FLUSH) else {
         run_all(&["postgres", "mariadb", "mysql"], |servers, trials| {
-            let cluster = galera::Cluster::find().expect("the names of servers are known");
-            galera::trials::<diesel::Diesel>(&cluster, trials);
-            galera::trials::<diesel::DieselAsync>(&cluster, trials);
-            galera::trials::<seaorm::SeaOrm>(&cluster, trials);
-            galera::trials::<works::MysqlAsync>(&cluster, trials);
+            for kind in cluster::Kind::ALL {
+                let cluster = cluster::Cluster::find(kind).expect("the names of servers are known");
+                cluster::trials::<diesel::Diesel>(&cluster, trials);
+                cluster::trials::<diesel::DieselAsync>(&cluster, trials);
+                cluster::trials::<seaorm::SeaOrm>(&cluster, trials);
+                cluster::trials::<works::MysqlAsync>(&cluster, trials);
+            }
             silence::trials(servers, trials);
             with_journals::<diesel::Diesel>(servers, trials, || program("diesel"));
             with_journals::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));

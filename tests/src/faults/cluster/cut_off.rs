@@ -6,12 +6,12 @@ use ordid_sqlx::Retry;
 use sqlx::MySql;
 
 use super::{
-    EAGER, Fault, Flusher, Found, Graph, ISOLATE, Nodes, Outcome, PATIENCE, Shape, Site, times,
+    EAGER, Fault, Flusher, Found, Graph, Kind, Nodes, Outcome, PATIENCE, Shape, Site, send, times,
 };
 
 /// Cuts a node off in the midst of a flush. The flush is tried again there, and on another node.
 pub(super) async fn in_its_midst<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
-    let mut refused = 0;
+    let (mut refused, kind) = (0, nodes.kind);
     for unit in 0..times(1, 40) {
         let graph = Graph::new(unit, Shape::SMALL);
         let stays = unit % 2 == 0;
@@ -33,7 +33,9 @@ pub(super) async fn in_its_midst<W: Flusher<Database = MySql>>(nodes: Nodes<'_>)
                     let runtime = tokio::runtime::Builder::new_current_thread()
                         .enable_all()
                         .build()?;
-                    Outcome::Ok(runtime.block_on(Site::<MySql>::open(there).execute(ISOLATE))?)
+                    Outcome::Ok(
+                        runtime.block_on(Site::<MySql>::open(there).execute(kind.cuts_off()))?,
+                    )
                 });
                 other
                     .join()
@@ -51,7 +53,11 @@ pub(super) async fn in_its_midst<W: Flusher<Database = MySql>>(nodes: Nodes<'_>)
         nodes.wait_for_members(2, 0).await?;
         let error = refusing.flush_to(nodes.sites[2].options(), PATIENCE).await;
         let error = error.expect_err("the node is not ready");
-        assert!(error.is_transient && !error.is_commit_unknown, "{error}");
+        let (is_refused, is_gone) = (error.is_transient, error.is_connection_lost);
+        // A member of a group takes no writes then, as a server that became a replica.
+        let expected = (kind == Kind::Galera, kind == Kind::GroupReplication);
+        assert_eq!((is_refused, is_gone), expected, "{error}");
+        assert!(!error.is_commit_unknown, "{error}");
         nodes.rejoin(2).await?;
         nodes.wait_for_members(2, 3).await?;
         nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
@@ -109,5 +115,53 @@ pub(super) async fn at_commit<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) ->
         }
     }
     eprintln!("{there} of {met} flushes were written before the node was back");
+    Ok(())
+}
+
+/// A member of a group stops at a COMMIT, is given up by the others, and goes on. What it has sent to the others before
+/// is committed there, though it answers that the transaction was rolled back.
+pub(super) async fn silent_at_commit<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
+    let (mut there, mut unknown) = (0, 0);
+    for unit in 0..times(2, 40) {
+        let graph = Graph::new(unit, Shape::SMALL);
+        let mut work: W = super::work(&graph, Retry::NONE, unit % 2 == 1);
+        let proxy = nodes.proxy(&[2, 0, 1]).await?;
+        proxy.plan([Fault::HoldCommit]);
+        let pid = nodes.servers.as_ref().ok_or("it runs")?[2].pid()?;
+        let delay = Duration::from_micros(300 * u64::from(unit % 10));
+        let stopping = async {
+            while proxy.traffic().first().is_none_or(|it| it.commit.is_none()) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            proxy.release();
+            tokio::time::sleep(delay).await;
+            send("-STOP", pid)?;
+            let given_up = nodes.wait_for_members(0, 2).await;
+            send("-CONT", pid)?;
+            given_up
+        };
+        let options = nodes.through(&proxy);
+        let (outcome, stopped) = tokio::join!(work.flush_to(&options, PATIENCE), stopping);
+        stopped?;
+        // It may have joined the others by itself.
+        if nodes
+            .wait_for_members_within(2, 3, Duration::from_secs(8))
+            .await
+            .is_err()
+        {
+            nodes.cut_off(2).await?;
+            nodes.rejoin(2).await?;
+            nodes.wait_for_members(2, 3).await?;
+        }
+        let what = |error| format!("unit {unit}: {error}");
+        let found = nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
+        there += u32::from(found == Found::All);
+        if let Err(error) = &outcome {
+            eprintln!("unit {unit}: {found:?}, {error}");
+            unknown += u32::from(error.is_commit_unknown);
+            nodes.again(2, &graph, &mut work).await.map_err(what)?;
+        }
+    }
+    eprintln!("{there} flushes were written, {unknown} are unknown");
     Ok(())
 }

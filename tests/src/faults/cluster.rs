@@ -1,5 +1,6 @@
-//! A Galera cluster, to whose nodes a flush goes in turn, as a pool over several hosts does. A COMMIT is agreed on by
-//! all nodes, but another node than the one that answered it may show it late, and knows only its own locks.
+//! A cluster, to whose nodes a flush goes in turn, as a pool over several hosts does: Galera, or a group of MySQL with
+//! several primaries. A COMMIT is agreed on by all nodes, but another node than the one that answered it may show it late,
+//! and knows only its own locks.
 
 use std::{
     net::SocketAddr,
@@ -12,7 +13,7 @@ use std::{
 
 use libtest_mimic::Trial;
 use ordid_harness::{Policy, Server};
-use ordid_sqlx::{Flushed, Retry};
+use ordid_sqlx::{EngineProfile, Flushed, Retry};
 use sqlx::{Connection as _, Executor as _, MySql, mysql::MySqlConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -36,96 +37,212 @@ use crate::{
 /// All of the packet of a COMMIT: the server has it, and its answer does not arrive.
 const ANSWER: Fault = Fault::Cut(At::Commit(11));
 
-const ISOLATE: &str = "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'";
+/// What keeps the nodes the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Three nodes of MariaDB.
+    Galera,
+    /// MySQL Group Replication: three members, each a primary.
+    GroupReplication,
+}
 
-/// Adds the tests of a library, which share a cluster. The longer ones run over `SQLx` alone, but in the soak.
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Galera, Self::GroupReplication];
+
+    /// The name of its servers, by which they are skipped.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Galera => "galera",
+            Self::GroupReplication => "group_replication",
+        }
+    }
+
+    fn start(self) -> Result<[Server; 3], ordid_harness::Error> {
+        match self {
+            Self::Galera => ordid_harness::galera(),
+            Self::GroupReplication => ordid_harness::group_replication(),
+        }
+    }
+
+    /// What makes a session wait until the node has what all of them have agreed on.
+    const fn waits(self) -> &'static str {
+        match self {
+            Self::Galera => "SET SESSION wsrep_sync_wait = 7",
+            Self::GroupReplication => "SET SESSION group_replication_consistency = 'BEFORE'",
+        }
+    }
+
+    /// How many nodes are in the part of the cluster that a node is in; NULL where it does not serve.
+    const fn members(self) -> &'static str {
+        match self {
+            Self::Galera => {
+                "SELECT CAST(MAX(variable_value) AS SIGNED) FROM information_schema.global_status WHERE \
+                 variable_name = 'wsrep_cluster_size' AND EXISTS (SELECT 1 FROM \
+                 information_schema.global_status WHERE variable_name = 'wsrep_ready' AND \
+                 variable_value = 'ON')"
+            }
+            Self::GroupReplication => {
+                "SELECT CAST(MAX(online) AS SIGNED) FROM (SELECT COUNT(*) AS online, MAX(member_id = \
+                 @@server_uuid) AS here FROM performance_schema.replication_group_members WHERE \
+                 member_state = 'ONLINE') AS found WHERE here = 1 AND @@super_read_only = 0"
+            }
+        }
+    }
+
+    /// Cuts a node off from the others.
+    const fn cuts_off(self) -> &'static str {
+        match self {
+            Self::Galera => "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'",
+            Self::GroupReplication => "STOP GROUP_REPLICATION",
+        }
+    }
+
+    /// A node that was cut off is one of them again.
+    const fn rejoins(self) -> &'static str {
+        match self {
+            Self::Galera => "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'",
+            Self::GroupReplication => "START GROUP_REPLICATION",
+        }
+    }
+
+    const fn profile(self) -> EngineProfile {
+        match self {
+            Self::Galera => EngineProfile::GALERA,
+            Self::GroupReplication => EngineProfile::GROUP_REPLICATION,
+        }
+    }
+
+    /// The state of an INSERT of a node whose tables are locked.
+    const fn is_locked(self) -> &'static str {
+        match self {
+            Self::Galera => "Waiting for backup lock%",
+            Self::GroupReplication => "Waiting for global read lock%",
+        }
+    }
+}
+
+/// When a test runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Over each library.
+    Always,
+    /// Over `SQLx`, and in the soak over the others.
+    OverSqlx,
+    /// In the soak.
+    Soak,
+}
+
+/// Adds the tests of a library, which share a cluster. The longer ones run over `SQLx` alone, or not at all, but in the
+/// soak.
 pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
-    let is_left_out = !L::MySql::PREFIX.is_empty() && !soak();
-    let mut add = |name: &str, is_long: bool, test: Test| {
-        let name = format!("galera::{}{name}", L::MySql::PREFIX);
+    let is_sqlx = L::MySql::PREFIX.is_empty();
+    let mut add = |name: &str, when: When, test: Test| {
+        let name = format!("{}::{}{name}", cluster.kind.name(), L::MySql::PREFIX);
         let cluster = cluster.clone();
-        let long = || "long over this library: see cargo xtask soak".to_owned();
+        let long = match when {
+            _ if soak() => None,
+            When::OverSqlx if !is_sqlx => {
+                Some("long over this library: see cargo xtask soak".to_owned())
+            }
+            When::Soak => Some("long: see cargo xtask soak".to_owned()),
+            _ => None,
+        };
         let skipped = cluster.skipped.clone();
-        trials.push(
-            match skipped.or_else(|| (is_long && is_left_out).then(long)) {
-                Some(reason) => ignored(name, reason),
-                None => Trial::test(name, move || run(async || test(cluster).await)),
-            },
-        );
+        trials.push(match skipped.or(long) {
+            Some(reason) => ignored(name, reason),
+            None => Trial::test(name, move || run(async || test(cluster).await)),
+        });
     };
     macro_rules! add {
-        ($name:literal, $is_long:literal, $test:expr) => {
-            add($name, $is_long, |cluster| {
+        ($name:literal, $when:expr, $test:expr) => {
+            add($name, $when, |cluster| {
                 Box::pin(async move { $test(cluster.lock().await?).await })
             });
         };
     }
+    // A group takes some seconds to give up a member that was killed, and more to take it in again.
+    let (each, of_sqlx, slow) = match cluster.kind {
+        Kind::Galera => (When::Always, When::OverSqlx, When::OverSqlx),
+        Kind::GroupReplication => (When::OverSqlx, When::Always, When::Soak),
+    };
     add!(
         "a_lost_commit_is_not_refused_by_a_node_that_is_behind",
-        false,
+        each,
         behind::<L::MySql>
     );
     add!(
         "flushes_over_all_nodes_with_commits_that_are_cut_are_written_once_or_unknown",
-        true,
+        When::OverSqlx,
         random::<L::MySql>
     );
     add!(
         "a_transaction_that_another_node_aborts_is_no_success",
-        true,
+        of_sqlx,
         aborted::<L::MySql>
     );
     add!(
         "a_node_that_is_killed_leaves_all_rows_or_none",
-        true,
+        slow,
         killed::<L::MySql>
     );
     add!(
         "a_node_that_is_cut_off_leaves_all_rows_or_none",
-        true,
+        When::OverSqlx,
         cut_off::in_its_midst::<L::MySql>
     );
     add!(
         "a_node_that_is_cut_off_at_commit_leaves_all_rows_or_none",
-        true,
+        When::OverSqlx,
         cut_off::at_commit::<L::MySql>
     );
-    if L::MySql::PREFIX.is_empty() {
+    if cluster.kind == Kind::GroupReplication {
+        add!(
+            "a_member_that_is_silent_at_commit_leaves_all_rows_or_none",
+            When::OverSqlx,
+            cut_off::silent_at_commit::<L::MySql>
+        );
+    }
+    if is_sqlx {
         // These know no library but SQLx.
         add!(
             "rows_in_chunks_are_written_once_though_a_node_is_killed",
-            false,
+            slow,
             chunked::killed
         );
         add!(
             "rows_in_chunks_are_written_once_though_another_node_aborts_a_chunk",
-            false,
+            When::Always,
             chunked::aborted
         );
         add!(
             "disposable_nodes_are_unique_and_one_apart",
-            false,
+            When::Always,
             counted::disposable_nodes
         );
         add!(
             "ids_of_mappings_are_unique_and_one_apart",
-            false,
+            When::Always,
             counted::mappings
         );
         add!(
             "many_rows_go_through_a_temporary_table",
-            false,
+            When::Always,
             staged::rows
         );
-        add!("numbers_of_counters_are_unique", false, counted::counters);
+        add!(
+            "numbers_of_counters_are_unique",
+            When::Always,
+            counted::counters
+        );
         add!(
             "tickets_are_unique_while_nodes_join_and_leave",
-            false,
+            When::Always,
             counted::tickets
         );
         add!(
             "leased_nodes_have_one_holder_while_nodes_are_killed_and_cut_off",
-            false,
+            slow,
             leased::leases
         );
     }
@@ -136,24 +253,32 @@ type Test = fn(Cluster) -> std::pin::Pin<Box<dyn Future<Output = Outcome>>>;
 /// The cluster of a test program, which is started when a test first asks for it, and serves one test at a time.
 #[derive(Debug, Clone)]
 pub struct Cluster {
+    kind: Kind,
     servers: Arc<Mutex<Option<[Server; 3]>>>,
     skipped: Option<String>,
 }
 
 impl Cluster {
-    /// Follows the policy for the server `galera`.
+    /// Follows the policy for the servers.
     ///
     /// # Errors
     ///
     /// If the environment names a server that is none.
-    pub fn find() -> Outcome<Self> {
-        let skipped = match ordid_harness::policy("galera")? {
-            Policy::StartPrivate => None,
+    pub fn find(kind: Kind) -> Outcome<Self> {
+        let skipped = match ordid_harness::policy(kind.name())? {
+            Policy::StartPrivate => match ordid_harness::installed(kind.name()) {
+                Err(error) if error.is_unavailable() => Some(error.to_string()),
+                _ => None,
+            },
             Policy::Skip(reason) => Some(reason),
             Policy::Use(_) => Some("only a private cluster is killed and cut off".to_owned()),
         };
         let servers = Arc::default();
-        Ok(Self { servers, skipped })
+        Ok(Self {
+            kind,
+            servers,
+            skipped,
+        })
     }
 
     async fn lock(&self) -> Outcome<Nodes<'_>> {
@@ -161,7 +286,7 @@ impl Cluster {
         let mut servers = self.servers.lock().await;
         let started = match &mut *servers {
             Some(started) => started,
-            none => none.insert(ordid_harness::galera()?),
+            none => none.insert(self.kind.start()?),
         };
         let ports = started.each_ref().map(Server::port);
         let base: Options<MySql> = started[0].url().parse()?;
@@ -171,7 +296,11 @@ impl Cluster {
         let options = base.database(&name);
         let sites = ports.map(|port| Site::<MySql>::open(options.clone().port(port)));
         Site::<MySql>::create(options.clone()).await?;
-        let nodes = Nodes { servers, sites };
+        let nodes = Nodes {
+            kind: self.kind,
+            servers,
+            sites,
+        };
         nodes.agree().await?;
         Ok(nodes)
     }
@@ -179,6 +308,7 @@ impl Cluster {
 
 /// The nodes, and a database that is empty.
 struct Nodes<'c> {
+    kind: Kind,
     servers: MutexGuard<'c, Option<[Server; 3]>>,
     sites: [Site<MySql>; 3],
 }
@@ -218,9 +348,7 @@ impl Nodes<'_> {
 
     async fn agreed(&self, node: usize) -> Outcome {
         let mut connection = self.connect(node).await?;
-        connection
-            .execute("SET SESSION wsrep_sync_wait = 7")
-            .await?;
+        connection.execute(self.kind.waits()).await?;
         connection
             .execute("SELECT COUNT(*) FROM ordid_flushes")
             .await?;
@@ -264,22 +392,31 @@ impl Nodes<'_> {
 
     /// How many nodes are in the part of the cluster that this node is in; none where it does not serve.
     async fn members(&self, node: usize) -> Outcome<i64> {
-        let size = "SELECT CAST(MAX(variable_value) AS SIGNED) FROM information_schema.global_status WHERE \
-                    variable_name = 'wsrep_cluster_size' AND EXISTS (SELECT 1 FROM \
-                    information_schema.global_status WHERE variable_name = 'wsrep_ready' AND \
-                    variable_value = 'ON')";
         let mut connection = self.connect(node).await?;
-        connection
-            .execute("SET SESSION wsrep_sync_wait = 0")
+        if self.kind == Kind::Galera {
+            connection
+                .execute("SET SESSION wsrep_sync_wait = 0")
+                .await?;
+        }
+        let found: Option<i64> = sqlx::query_scalar(self.kind.members())
+            .fetch_one(&mut connection)
             .await?;
-        let found: Option<i64> = sqlx::query_scalar(size).fetch_one(&mut connection).await?;
         connection.close().await?;
         Ok(found.unwrap_or(0))
     }
 
     /// Waits until the node is in a part of so many.
     async fn wait_for_members(&self, node: usize, members: i64) -> Outcome {
-        let deadline = Instant::now() + PATIENCE;
+        self.wait_for_members_within(node, members, PATIENCE).await
+    }
+
+    async fn wait_for_members_within(
+        &self,
+        node: usize,
+        members: i64,
+        within: Duration,
+    ) -> Outcome {
+        let deadline = Instant::now() + within;
         loop {
             let found = self.members(node).await;
             if matches!(found, Ok(found) if found == members) {
@@ -294,13 +431,12 @@ impl Nodes<'_> {
 
     /// Cuts a node off from the others.
     async fn cut_off(&self, node: usize) -> Outcome {
-        Ok(self.sites[node].execute(ISOLATE).await?)
+        Ok(self.sites[node].execute(self.kind.cuts_off()).await?)
     }
 
     /// The node, which was cut off, hears the others again, and they hear it.
     async fn rejoin(&self, node: usize) -> Outcome {
-        let rejoin = "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'";
-        Ok(self.sites[node].execute(rejoin).await?)
+        Ok(self.sites[node].execute(self.kind.rejoins()).await?)
     }
 }
 
@@ -315,8 +451,11 @@ fn work<W: Flusher>(graph: &Graph, retry: Retry, has_marker: bool) -> W {
 
 /// The answer of one node is lost. The next attempt asks a node that has not taken the rows in, and sends them there.
 async fn behind<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
-    let waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE \
-                 'INSERT%' AND state LIKE 'Waiting for backup lock%'";
+    let waits = format!(
+        "SELECT COUNT(*) FROM /*M! information_schema *//*!50700 performance_schema */.processlist WHERE db = \
+         DATABASE() AND info LIKE 'INSERT%' AND state LIKE '{}'",
+        nodes.kind.is_locked()
+    );
     for unit in 0..times(6, 60) {
         let has_marker = unit % 2 == 0;
         let is_asked_only = unit % 3 == 0;
@@ -333,7 +472,7 @@ async fn behind<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
         let catching_up = async {
             if !is_asked_only {
                 while !is_over.load(Ordering::Relaxed)
-                    && nodes.sites[1].numbers(waits).await? == [0]
+                    && nodes.sites[1].numbers(&waits).await? == [0]
                 {
                     tokio::time::sleep(Duration::from_millis(2)).await;
                 }
@@ -445,7 +584,7 @@ async fn random<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
 /// After each chunk, another node commits an update of the same rows. The server aborts the transaction of the flush
 /// and says so at its next statement; a COMMIT after that would say that it was carried out.
 async fn aborted<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
-    let mut aborts = 0;
+    let (mut aborts, kind) = (0, nodes.kind);
     // Inserts of three tables, updates, deletes. The last two hold locks that are in the way of another node.
     for chunk in if soak() { 1..=5 } else { 4..=5 } {
         for retry in [Retry::NONE, EAGER] {
@@ -464,7 +603,7 @@ async fn aborted<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
                 }
                 left = u32::MAX;
                 let (there, here) = (there.clone(), here.clone());
-                let other = std::thread::spawn(move || conflict(&there, &here, unit));
+                let other = std::thread::spawn(move || conflict(kind, &there, &here, unit));
                 other
                     .join()
                     .expect("not panicked")
@@ -493,7 +632,7 @@ async fn aborted<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
 }
 
 /// Updates old rows on a node, and returns when another one has aborted who was in the way.
-fn conflict(there: &Options<MySql>, here: &Options<MySql>, unit: i64) -> Outcome {
+fn conflict(kind: Kind, there: &Options<MySql>, here: &Options<MySql>, unit: i64) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -508,7 +647,7 @@ fn conflict(there: &Options<MySql>, here: &Options<MySql>, unit: i64) -> Outcome
             Site::<MySql>::open(there.clone()).execute(&sql).await?;
         }
         let mut connection = MySqlConnection::connect_with(here).await?;
-        connection.execute("SET SESSION wsrep_sync_wait = 7").await?;
+        connection.execute(kind.waits()).await?;
         connection.execute("SELECT COUNT(*) FROM customers").await?;
         Ok(connection.close().await?)
     })
@@ -558,8 +697,12 @@ async fn killed<W: Flusher<Database = MySql>>(mut nodes: Nodes<'_>) -> Outcome {
 
 /// Kills a node's process (`kill -9`) without waiting for its end.
 fn kill_at_once(pid: u32) -> Outcome {
+    send("-9", pid)
+}
+
+fn send(signal: &str, pid: u32) -> Outcome {
     let kill = std::process::Command::new("kill")
-        .args(["-9", &pid.to_string()])
+        .args([signal, &pid.to_string()])
         .status()?;
     match kill.success() {
         true => Ok(()),

@@ -3,10 +3,10 @@
 use std::{thread, time::Duration};
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use ordid_sqlx::{ChunkLimits, EngineProfile, UnitOfWork};
+use ordid_sqlx::{ChunkLimits, UnitOfWork};
 use sqlx::{Executor as _, MySqlPool, mysql::MySqlPoolOptions};
 
-use super::{EAGER, Flushed, MySql, Nodes, Outcome, kill_at_once, times};
+use super::{EAGER, Flushed, Kind, MySql, Nodes, Outcome, kill_at_once, times};
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, sqlx)]
@@ -67,9 +67,9 @@ async fn begin(nodes: &Nodes<'_>) -> Outcome<(MySqlPool, Vec<Depot>)> {
 }
 
 /// Crates of new keys, and an update of each depot.
-fn work(depots: &[Depot]) -> UnitOfWork<MySql> {
+fn work(nodes: &Nodes<'_>, depots: &[Depot]) -> UnitOfWork<MySql> {
     let mut work = UnitOfWork::<MySql>::new()
-        .with_engine(EngineProfile::GALERA)
+        .with_engine(nodes.kind.profile())
         .with_retry(EAGER.with_attempts(20))
         .in_chunks(LIMITS);
     for (depot, weight) in depots.iter().cycle().zip(0..).take(CRATES) {
@@ -117,7 +117,7 @@ fn after(work: &mut UnitOfWork<MySql>, rows: usize, mut fault: impl FnMut() + Se
 pub(super) async fn killed(mut nodes: Nodes<'_>) -> Outcome {
     for (number, delay) in (0..times(2, 20)).zip([0, 2, 5, 1, 3].into_iter().cycle()) {
         let (pool, depots) = begin(&nodes).await?;
-        let mut work = work(&depots);
+        let mut work = work(&nodes, &depots);
         let pid = nodes.servers.as_ref().ok_or("it runs")?[2].pid()?;
         let kill = move || {
             let killing = thread::spawn(move || {
@@ -149,12 +149,13 @@ pub(super) async fn killed(mut nodes: Nodes<'_>) -> Outcome {
 /// Another node commits an update of rows that a chunk has changed: the chunk is aborted, and those before it stay.
 pub(super) async fn aborted(nodes: Nodes<'_>) -> Outcome {
     let (pool, depots) = begin(&nodes).await?;
-    let mut work = work(&depots);
+    let mut work = work(&nodes, &depots);
     let [there, here] = [1, 0].map(|node| nodes.sites[node].options().clone());
+    let kind = nodes.kind;
     // Updates go last. When they were accepted, their chunk is not committed.
     after(&mut work, CRATES + 1, move || {
         let (there, here) = (there.clone(), here.clone());
-        let other = thread::spawn(move || conflict(&there, &here));
+        let other = thread::spawn(move || conflict(kind, &there, &here));
         other
             .join()
             .expect("not panicked")
@@ -172,7 +173,7 @@ pub(super) async fn aborted(nodes: Nodes<'_>) -> Outcome {
 }
 
 /// Changes each depot and changes it back on a node, and returns when another one has aborted who was in the way.
-fn conflict(there: &super::Options<MySql>, here: &super::Options<MySql>) -> Outcome {
+fn conflict(kind: Kind, there: &super::Options<MySql>, here: &super::Options<MySql>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -181,7 +182,7 @@ fn conflict(there: &super::Options<MySql>, here: &super::Options<MySql>) -> Outc
         there.execute("UPDATE depots SET label = label + 1").await?;
         there.execute("UPDATE depots SET label = label - 1").await?;
         let here = super::Site::<MySql>::open(here.clone());
-        let waits = "SET SESSION wsrep_sync_wait = 7; SELECT COUNT(*) FROM depots";
-        Ok(here.execute(waits).await?)
+        let waits = format!("{}; SELECT COUNT(*) FROM depots", kind.waits());
+        Ok(here.execute(&waits).await?)
     })
 }
