@@ -453,6 +453,10 @@ impl<S: SegmentSource> AsyncSegmentSource for Threads<S> {
     async fn reserve(&self, count: NonZeroU32) -> Result<Segment<S::Order>, Error> {
         self.0.reserve(count)
     }
+
+    fn most(&self) -> Option<NonZeroU32> {
+        self.0.most()
+    }
 }
 
 /// F9: two that have the same grant, and a store each.

@@ -203,6 +203,12 @@ pub trait SegmentSource: Send + Sync {
     /// [`CounterExhausted`](CoordinationFailure::CounterExhausted),
     /// [`Mismatch`](CoordinationFailure::Mismatch).
     fn reserve(&self, count: NonZeroU32) -> Result<Segment<Self::Order>, Error>;
+
+    /// The most numbers that one call reserves, where the segments rise; `None` where any count will do. A
+    /// [`SegmentGenerator`](crate::generator::SegmentGenerator) asks for no more at once, and again for the rest.
+    fn most(&self) -> Option<NonZeroU32> {
+        None
+    }
 }
 
 /// As [`SegmentSource`], of a store that is asked asynchronously.
@@ -217,6 +223,11 @@ pub trait AsyncSegmentSource: Send + Sync {
         &self,
         count: NonZeroU32,
     ) -> impl Future<Output = Result<Segment<Self::Order>, Error>> + Send;
+
+    /// As [`SegmentSource::most`].
+    fn most(&self) -> Option<NonZeroU32> {
+        None
+    }
 }
 
 macro_rules! shared {
@@ -226,6 +237,10 @@ macro_rules! shared {
 
             fn reserve(&self, count: NonZeroU32) -> Result<Segment<S::Order>, Error> {
                 (**self).reserve(count)
+            }
+
+            fn most(&self) -> Option<NonZeroU32> {
+                (**self).most()
             }
         }
     };

@@ -415,6 +415,10 @@ impl<O: SegmentOrder> Generator for SegmentGenerator<O> {
     }
 }
 
+fn at_most(count: NonZeroU32, most: Option<NonZeroU32>) -> NonZeroU32 {
+    most.map_or(count, |most| count.min(most))
+}
+
 impl<O: SegmentOrder> Drop for SegmentGenerator<O> {
     fn drop(&mut self) {
         if self.owner.is_this_process() {
@@ -517,7 +521,11 @@ impl<O: SegmentOrder> SegmentFeeder<O> {
                     buffer.step = buffer.steps.after(buffer.step, lasted);
                 }
                 buffer.newest = segment.len();
-                buffer.wanted = 0;
+                // The source may give less at once than a batch needs.
+                buffer.wanted = match O::RISES {
+                    true => buffer.wanted.saturating_sub(segment.len()),
+                    false => 0,
+                };
                 buffer.failure = None;
                 buffer.segments.push_back(segment);
                 Ok(false)
@@ -561,6 +569,7 @@ impl<O: SegmentOrder> SegmentFeeder<O> {
             let Some(count) = task.await else {
                 return Ok(());
             };
+            let count = at_most(count, source.most());
             if self.answer(source.reserve(count).await)? {
                 sleep(RETRY).await;
             }
@@ -576,11 +585,13 @@ impl<O: SegmentOrder> SegmentFeeder<O> {
         let run = move || {
             loop {
                 match self.task(|| Feeder::Thread(thread::current())) {
-                    Task::Reserve(count) => match self.answer(source.reserve(count)) {
-                        Ok(false) => {}
-                        Ok(true) => thread::sleep(RETRY),
-                        Err(_) => return,
-                    },
+                    Task::Reserve(count) => {
+                        match self.answer(source.reserve(at_most(count, source.most()))) {
+                            Ok(false) => {}
+                            Ok(true) => thread::sleep(RETRY),
+                            Err(_) => return,
+                        }
+                    }
                     Task::Sleep => thread::park(),
                     Task::End => return,
                 }

@@ -14,17 +14,23 @@ fn count(count: u32) -> NonZeroU32 {
     NonZeroU32::new(count).unwrap()
 }
 
-/// A counter that notes what it was asked for, and fails when told to.
+/// A counter that notes what it was asked for, and fails when told to, or when asked for more than it gives.
 struct Noted {
     counter: MemoryCounter,
+    most: Option<NonZeroU32>,
     asked: Mutex<Vec<u32>>,
     failing: AtomicU32,
 }
 
 impl Noted {
     fn new() -> Arc<Self> {
+        Self::of_at_most(None)
+    }
+
+    fn of_at_most(most: Option<NonZeroU32>) -> Arc<Self> {
         Arc::new(Self {
             counter: MemoryCounter::starting_at(1),
+            most,
             asked: Mutex::default(),
             failing: AtomicU32::new(0),
         })
@@ -52,8 +58,48 @@ impl SegmentSource for Noted {
                 "the store is away",
             ));
         }
+        if self.most.is_some_and(|most| count > most) {
+            return Err(Error::coordination(
+                CoordinationFailure::Mismatch,
+                "more than it gives at once",
+            ));
+        }
         self.counter.reserve(count)
     }
+
+    fn most(&self) -> Option<NonZeroU32> {
+        self.most
+    }
+}
+
+#[test]
+fn a_source_is_asked_for_no_more_than_it_gives_at_once() {
+    let counter = Noted::of_at_most(Some(count(1_000)));
+    let (keys, feeder) = SegmentGenerator::<Ordered>::fed(Steps::DEFAULT, WAIT);
+    feeder.start(Arc::clone(&counter)).unwrap();
+    for number in 1..=5_000 {
+        assert_eq!(keys.try_generate().unwrap().into_raw(), number);
+    }
+    let batch = keys.reserve(3_500).unwrap();
+    assert!(batch.numbers().eq(5_001..=8_500));
+    let asked = counter.asked();
+    assert!(asked.iter().all(|asked| *asked == 1_000), "{asked:?}");
+}
+
+/// A batch that is not waited for is there once the feeder has asked as often as it takes.
+#[test]
+fn a_feeder_asks_again_for_the_rest_of_a_batch() {
+    let counter = Noted::of_at_most(Some(count(10)));
+    let (keys, feeder) =
+        SegmentGenerator::<Ordered>::fed(Steps::fixed(count(10)), WhenEmpty::Error);
+    assert!(keys.reserve(35).is_err());
+    feeder.start(Arc::clone(&counter)).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while keys.left() < 40 {
+        assert!(Instant::now() < until, "{:?}", counter.asked());
+        thread::yield_now();
+    }
+    assert!(keys.reserve(35).unwrap().numbers().eq(1..=35));
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
     }
 
     /// Returns the statements that make the table, and the counter if there is none of its name: its first
-    /// number is `first`.
+    /// number is `first`, or 1 if that is smaller.
     ///
     /// Run them once, as a migration. A counter that was lost must not be made anew in silence: it has to
     /// begin above all numbers that were used.
@@ -113,8 +113,12 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
     ///
     /// # Errors
     ///
-    /// What the database says.
+    /// What the database says, and a [`Mismatch`](CoordinationFailure::Mismatch) if `first` is below 1.
     pub async fn create(&self, first: i64) -> Result<(), Error> {
+        if first < 1 {
+            let problem = format!("begins with 1 or more, and not with {first}");
+            return Err(self.error(CoordinationFailure::Mismatch, &problem));
+        }
         self.store.run(self.create_sql(first)).await
     }
 

@@ -127,6 +127,11 @@ impl<S: StoreDriver<Dialect = Postgres>> AsyncSegmentSource for PgSequence<S> {
             .check(before, first, first.saturating_add(increment - 1), &what)?;
         Ok(segment)
     }
+
+    /// The sequence's increment.
+    fn most(&self) -> Option<NonZeroU32> {
+        Some(self.increment)
+    }
 }
 
 impl<S: StoreDriver> fmt::Debug for PgSequence<S> {

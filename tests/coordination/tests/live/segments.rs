@@ -6,6 +6,7 @@ use libtest_mimic::Trial;
 use ordid_core::{
     Error,
     coordination::{AsyncSegmentSource, CoordinationFailure, Segment, SegmentOrder},
+    generator::{Generator as _, SegmentGenerator, Steps, WhenEmpty},
 };
 use ordid_sqlx::{Backend, ConnectOptions, PgSequence, SqlCounter};
 use ordid_tests::{
@@ -100,6 +101,8 @@ where
 
 async fn created<DB: Backend>(options: &ConnectOptions<DB>, first: i64) -> Outcome<SqlCounter<DB>> {
     let counter = SqlCounter::new(options.clone(), "orders")?.with_timeout(Duration::from_secs(30));
+    let below = counter.create(0).await.expect_err("below 1");
+    assert!(below.to_string().contains("and not with 0"), "{below}");
     counter.create(first).await?;
     // It takes nothing away from a counter that is in use.
     counter.create(1).await?;
@@ -269,6 +272,24 @@ async fn a_sequence_gives_blocks_of_its_increment(options: PgConnectOptions) -> 
         error.to_string(),
         "not what was asked for: the sequence order_ids gives 20 numbers at once, and not 21: raise its increment"
     );
+    // A generator asks for no more at once, also for a larger batch.
+    let wait = WhenEmpty::Wait {
+        max: Duration::from_secs(60),
+    };
+    let (keys, feeder) = SegmentGenerator::fed(Steps::DEFAULT, wait);
+    let feeding = tokio::spawn(feeder.run(Arc::clone(&sequence), tokio::time::sleep));
+    let made = tokio::task::spawn_blocking(move || {
+        let mut made = Vec::new();
+        for _ in 0..200 {
+            made.push(keys.try_generate()?.into_raw());
+        }
+        for key in keys.reserve(100)? {
+            made.push(key?.into_raw());
+        }
+        Ok::<_, Error>(made)
+    });
+    assert!(made.await??.into_iter().eq(4_021..4_321));
+    feeding.await??;
     // Nobody else's table or function of that name is called.
     assert!(PgSequence::new(options, "order_ids'); --", count(1)).is_err());
     Ok(())
