@@ -24,6 +24,22 @@
 //! `information_schema.innodb_trx` is a copy that is at least a tenth of a second old, and it is older if others read
 //! it more often than that. It does not list the transactions of the other servers of a cluster. It says when a
 //! transaction began, but the keys of its rows may be older. A transaction that is not listed may still be open.
+//!
+//! # Why not by SQL Server's `MIN_ACTIVE_ROWVERSION()`?
+//!
+//! It needs a `rowversion` column, which an update changes, so a row that was delivered would look new. Change tracking
+//! knows the order of COMMITs, but it has to be turned on for the database, and it forgets changes after some days. The
+//! views of open transactions need the right to see the whole server. As on InnoDB, they say when a transaction began,
+//! but the keys of its rows may be older.
+//!
+//! If a row is inserted, but not yet committed, the query of a follower waits for its transaction
+//! ([`FollowDialect::HINT`]).
+//!
+//! # Why not by Oracle's SCN?
+//!
+//! The pseudocolumn `ORA_ROWSCN` has the last change of a row or of its block, and not the insert. A flashback query for
+//! the versions of rows finds the SCN of an insert, but only for as long as the undo is kept. `V$TRANSACTION` needs a
+//! privilege. As on InnoDB, it says when a transaction began, but the keys of its rows may be older.
 
 use std::{fmt, marker::PhantomData, time::Duration};
 
@@ -160,9 +176,9 @@ where
     /// `longest` has to cover the longest time between the moment when a key is made and the moment when its row can be
     /// read. This includes the rest of the longest transaction, the retries of a flush, the time that rows wait in a
     /// unit of work, and the difference by which a writer's clock is behind the reader's. **A row that takes longer is
-    /// missed without an error.** In a transaction that keeps a snapshot, such as REPEATABLE READ, which is the default
-    /// of MySQL and MariaDB, it also has to cover the time since the snapshot: make the call the first query of such a
-    /// transaction. On a replica it has to cover the lag.
+    /// missed without an error.** In a transaction that keeps a snapshot, it also has to cover the time since the
+    /// snapshot: make the call the first query of such a transaction. Its isolation level is REPEATABLE READ, which is
+    /// the default of MySQL and MariaDB, or on Oracle SERIALIZABLE. On a replica `longest` has to cover the lag.
     ///
     /// This compiles only if the keys' scheme is ordered by time, and their column keeps the order.
     pub fn settled_after(longest: Duration) -> Self

@@ -1,17 +1,23 @@
 //! How each dialect writes what every statement has.
 
+#[cfg(any(feature = "followers", feature = "leases"))]
+use std::fmt::Display;
+
 use ordid_core::storage::{
     Dialect,
     dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
 };
 
-/// A dialect that statements with parameters are written in, of flushes and of leases.
+/// A dialect that statements with parameters are written in, of flushes, leases and followers.
 pub trait StatementDialect: Dialect {
     /// The text behind a change with which the database says how many rows it changed. Empty where the protocol
     /// has a count that cannot be switched off.
     const COUNTED: &'static str = "";
     /// What stands before and behind a value to make text of it.
     const AS_TEXT: [&'static str; 2];
+    /// What is before and behind the columns, conditions and order of a query to have its first rows alone:
+    /// `{n}` of them.
+    const FIRST: [&'static str; 2] = ["", " LIMIT {n}"];
 
     /// Writes a parameter; they are counted from 1.
     fn push_placeholder(sql: &mut String, number: usize);
@@ -19,10 +25,12 @@ pub trait StatementDialect: Dialect {
 
 /// Dialects that number their parameters behind a prefix.
 macro_rules! numbered {
-    ($($dialect:ty: $prefix:literal, as_text: $as_text:expr $(, counted: $counted:literal)?;)+) => {
+    ($($dialect:ty: $prefix:literal, as_text: $as_text:expr $(, counted: $counted:literal)?
+      $(, first: $first:expr)?;)+) => {
         $(impl StatementDialect for $dialect {
             $(const COUNTED: &'static str = $counted;)?
             const AS_TEXT: [&'static str; 2] = $as_text;
+            $(const FIRST: [&'static str; 2] = $first;)?
 
             fn push_placeholder(sql: &mut String, number: usize) {
                 sql.push_str($prefix);
@@ -34,10 +42,12 @@ macro_rules! numbered {
 
 numbered! {
     Postgres: "$", as_text: ["CAST(", " AS TEXT)"];
-    Oracle: ":", as_text: ["TO_CHAR(", ")"];
+    Oracle: ":", as_text: ["TO_CHAR(", ")"], first: ["", " FETCH FIRST {n} ROWS ONLY"];
     // A login or a server may have `SET NOCOUNT ON`. Times are written as in ISO 8601.
-    SqlServer: "@P", as_text: ["CONVERT(nvarchar(64), ", ", 121)"], counted: "; SELECT @@ROWCOUNT";
-    Babelfish: "@P", as_text: ["CONVERT(nvarchar(64), ", ", 121)"], counted: "; SELECT @@ROWCOUNT";
+    SqlServer: "@P", as_text: ["CONVERT(nvarchar(64), ", ", 121)"], counted: "; SELECT @@ROWCOUNT",
+        first: ["TOP ({n}) ", ""];
+    Babelfish: "@P", as_text: ["CONVERT(nvarchar(64), ", ", 121)"], counted: "; SELECT @@ROWCOUNT",
+        first: ["TOP ({n}) ", ""];
 }
 
 /// Dialects that do not number their parameters.
@@ -56,6 +66,12 @@ macro_rules! unnumbered {
 unnumbered! {
     MySql: ["CAST(", " AS CHAR)"];
     Sqlite: ["CAST(", " AS TEXT)"];
+}
+
+/// Returns what is before and behind the rest of a query to have so many of its first rows alone.
+#[cfg(any(feature = "followers", feature = "leases"))]
+pub(crate) fn first<D: StatementDialect>(rows: impl Display) -> [String; 2] {
+    D::FIRST.map(|words| words.replace("{n}", &rows.to_string()))
 }
 
 /// Returns `INSERT` or `REPLACE` for MySQL and MariaDB, into a table whose `AUTO_INCREMENT` counts by these steps,

@@ -2,7 +2,7 @@
 
 use ordid_core::{
     KeyOf, OrderedKey,
-    storage::dialect::{MySql, Postgres, Sqlite},
+    storage::dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
 };
 
 use crate::{
@@ -10,12 +10,26 @@ use crate::{
     table_driver::{Sent, TableDriver},
 };
 
-/// A dialect whose queries end in `LIMIT`.
-pub trait FollowDialect: StatementDialect {}
+/// A dialect in which tables can be followed.
+pub trait FollowDialect: StatementDialect {
+    /// What is behind the table's name in a query.
+    const HINT: &'static str = "";
+}
 
 impl FollowDialect for Postgres {}
 impl FollowDialect for MySql {}
 impl FollowDialect for Sqlite {}
+impl FollowDialect for Oracle {}
+/// PostgreSQL's engine below it never reads rows that are not committed, and has no such hint.
+impl FollowDialect for Babelfish {}
+
+impl FollowDialect for SqlServer {
+    /// A connection may be at READ UNCOMMITTED, also because another user of its pool has set that: then rows would be
+    /// delivered that are rolled back later. Where the database has READ_COMMITTED_SNAPSHOT, as Azure's have, or the
+    /// session reads a SNAPSHOT, a row whose transaction is still open would be passed over. With this hint the query
+    /// waits for that transaction, whatever the session and the database are set to.
+    const HINT: &'static str = " WITH (READCOMMITTEDLOCK)";
+}
 
 /// The names by which queries know the table of an entity, each quoted.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 use ordid_core::{
     entity::Parent,
     key::KeyBytes,
-    storage::dialect::{MySql, Postgres, Sqlite},
+    storage::dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
     uuid::Uuid,
 };
 
@@ -152,6 +152,20 @@ fn statements_of_each_rule() {
     assert_eq!(
         text::settled::<MySql>(&FollowNames::of::<MySql, Order>(), true, 1),
         "SELECT `id`, `total`, `tax` FROM `shop`.`orders` WHERE `id` > ? AND `id` < ? ORDER BY `id` LIMIT 1"
+    );
+    assert_eq!(
+        text::settled::<SqlServer>(&FollowNames::of::<SqlServer, Order>(), true, 7),
+        "SELECT TOP (7) [id], [total], [tax] FROM [shop].[orders] WITH (READCOMMITTEDLOCK) WHERE [id] > @P1 AND [id] < @P2 \
+         ORDER BY [id]"
+    );
+    assert_eq!(
+        text::settled::<Babelfish>(&FollowNames::of::<Babelfish, Order>(), false, 7),
+        "SELECT TOP (7) [id], [total], [tax] FROM [shop].[orders] WHERE [id] < @P1 ORDER BY [id]"
+    );
+    assert_eq!(
+        text::settled::<Oracle>(&FollowNames::of::<Oracle, Order>(), true, 7),
+        "SELECT \"id\", \"total\", \"tax\" FROM \"shop\".\"orders\" WHERE \"id\" > :1 AND \"id\" < :2 ORDER BY \"id\" \
+         FETCH FIRST 7 ROWS ONLY"
     );
     assert_eq!(
         text::create::<Order>(&FollowNames::of::<Postgres, Order>(), "inserted_in"),

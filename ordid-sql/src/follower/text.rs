@@ -8,6 +8,7 @@ use ordid_core::{
 };
 
 use super::{FollowDialect, FollowNames, Snapshot};
+use crate::words::first;
 
 /// Asks for the transactions that are open, the number of the current transaction, if it has one, and whether this is a
 /// standby.
@@ -44,7 +45,8 @@ pub(super) fn committed(
     most: u32,
 ) -> String {
     let column = Postgres::quote(column);
-    let mut sql = select(names);
+    let [before, behind] = first::<Postgres>(most);
+    let mut sql = select::<Postgres>(names, &before);
     let _ = write!(
         sql,
         " WHERE {column} >= '{}'::xid8 AND {column} < '{}'::xid8 \
@@ -57,25 +59,27 @@ pub(super) fn committed(
         sql.push_str(" AND ");
         push_bound::<Postgres>(&mut sql, names, '>', 1);
     }
-    push_end(&mut sql, names, most);
+    push_end(&mut sql, names, &behind);
     sql
 }
 
 /// Returns the query for the rows below a key and, if `is_above`, above another key.
 pub(super) fn settled<D: FollowDialect>(names: &FollowNames, is_above: bool, most: u32) -> String {
-    let mut sql = select(names);
+    let [before, behind] = first::<D>(most);
+    let mut sql = select::<D>(names, &before);
     sql.push_str(" WHERE ");
     if is_above {
         push_bound::<D>(&mut sql, names, '>', 1);
         sql.push_str(" AND ");
     }
     push_bound::<D>(&mut sql, names, '<', 1 + usize::from(is_above));
-    push_end(&mut sql, names, most);
+    push_end(&mut sql, names, &behind);
     sql
 }
 
-fn select(names: &FollowNames) -> String {
-    format!("SELECT {} FROM {}", names.selected, names.table)
+fn select<D: FollowDialect>(names: &FollowNames, first: &str) -> String {
+    let (selected, table, hint) = (&names.selected, &names.table, D::HINT);
+    format!("SELECT {first}{selected} FROM {table}{hint}")
 }
 
 fn push_bound<D: FollowDialect>(
@@ -91,6 +95,6 @@ fn push_bound<D: FollowDialect>(
     }
 }
 
-fn push_end(sql: &mut String, names: &FollowNames, most: u32) {
-    let _ = write!(sql, " ORDER BY {} LIMIT {most}", names.key);
+fn push_end(sql: &mut String, names: &FollowNames, first: &str) {
+    let _ = write!(sql, " ORDER BY {}{first}", names.key);
 }

@@ -4,16 +4,12 @@
 //! Each statement runs in a separate transaction, outside any that the program has open.
 
 use core::{fmt::Write as _, ops::Range};
-use std::{
-    format,
-    string::{String, ToString as _},
-    sync::Arc,
-};
+use std::{format, string::String, sync::Arc};
 
 use ordid_core::{Error, coordination::CoordinationFailure};
 
-use crate::StatementDialect;
 pub use crate::answer::Answer;
+use crate::{StatementDialect, words::first};
 
 mod dialects;
 #[cfg(test)]
@@ -26,9 +22,6 @@ pub trait LeaseDialect: StatementDialect {
     /// A script that each new connection runs first: what statements rely on, whatever the server's defaults are.
     /// Empty where they rely on nothing.
     const SESSION: &'static str = "";
-    /// What is before and behind the columns, conditions and order of a query to have its first rows alone:
-    /// `{n}` of them.
-    const FIRST: [&'static str; 2];
 
     /// Returns a script that makes a table of nodes of this quoted name, and a row for each of these nodes
     /// that has none.
@@ -104,7 +97,7 @@ impl Statement {
 
     /// One that reads so many rows at most; of a text that begins behind `SELECT`.
     pub(super) fn reads_first<D: LeaseDialect>(table: &str, rows: usize, text: &str) -> Self {
-        let [before, behind] = D::FIRST.map(|words| words.replace("{n}", &rows.to_string()));
+        let [before, behind] = first::<D>(rows);
         Self::reads::<D>(table, &format!("SELECT {before}{text}{behind}"))
     }
 

@@ -25,7 +25,6 @@ fn create_nodes<D: CounterDialect>(table: &str, nodes: Range<u64>) -> String {
 impl LeaseDialect for Postgres {
     const CLOCK: &'static str =
         "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)";
-    const FIRST: [&'static str; 2] = ["", " LIMIT {n}"];
 
     fn create_nodes(table: &str, nodes: Range<u64>) -> String {
         create_nodes::<Self>(table, nodes)
@@ -53,7 +52,6 @@ impl LeaseDialect for MySql {
     // be of committed rows, and READ COMMITTED cannot write where the binary log has statements.
     const SESSION: &'static str =
         "SET SESSION autocommit = 1; SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
-    const FIRST: [&'static str; 2] = ["", " LIMIT {n}"];
 
     fn create_nodes(table: &str, nodes: Range<u64>) -> String {
         create_nodes::<Self>(table, nodes)
@@ -87,7 +85,6 @@ impl CounterDialect for MySql {
 impl LeaseDialect for Sqlite {
     const CLOCK: &'static str =
         "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)";
-    const FIRST: [&'static str; 2] = ["", " LIMIT {n}"];
 
     fn create_nodes(table: &str, nodes: Range<u64>) -> String {
         create_nodes::<Self>(table, nodes)
@@ -114,7 +111,6 @@ macro_rules! transact_sql {
         impl LeaseDialect for $dialect {
             const CLOCK: &'static str =
                 "DATEDIFF_BIG(millisecond, '1970-01-01', SYSUTCDATETIME())";
-            const FIRST: [&'static str; 2] = ["TOP ({n}) ", ""];
 
             /// `VALUES` takes 1,000 rows, so that the numbers are made of four hexadecimal digits.
             fn create_nodes(table: &str, nodes: Range<u64>) -> String {
@@ -148,7 +144,6 @@ impl LeaseDialect for Oracle {
     const CLOCK: &'static str = "(EXTRACT(DAY FROM (SYS_EXTRACT_UTC(SYSTIMESTAMP) - \
          TIMESTAMP '1970-01-01 00:00:00')) * 86400000 + \
          TO_NUMBER(TO_CHAR(SYS_EXTRACT_UTC(SYSTIMESTAMP), 'SSSSSFF3')))";
-    const FIRST: [&'static str; 2] = ["", " FETCH FIRST {n} ROWS ONLY"];
 
     /// A block, since `IF NOT EXISTS` is of 23ai, and the table is not there when it is compiled.
     fn create_nodes(table: &str, nodes: Range<u64>) -> String {
