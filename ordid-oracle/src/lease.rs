@@ -74,7 +74,7 @@ impl fmt::Debug for Connect {
     }
 }
 
-/// The [`StoreDriver`] of Oracle's client library: the type parameter of [`SqlLease`].
+/// Oracle's client library, as [`ordid_sql`] has it: leases and followers are over it.
 #[derive(Debug)]
 pub struct OracleDriver(());
 

@@ -6,6 +6,7 @@
 //!
 #![doc = ordid_sql::documentation!(tasks)]
 //! | use another column in one place | [`Stored`] |
+//! | follow a table | [`Follower`] |
 //! | lease a node | [`SqlLease`] |
 //!
 //! The [guide](https://github.com/ordid/ordid/blob/main/docs/src/README.md) has a chapter for each task.
@@ -79,9 +80,9 @@
 //! # What was proven on what
 //!
 //! The real `oracle` crate and ODPI-C ran on a recorder in the place of Oracle's client library, which is no database.
-//! This proved the text, the bytes and the order of what is sent, also by leases, and what becomes of errors, missing
-//! rows and lost connections. The statements run on H2 in its Oracle mode, an emulation. The tests that need Oracle run
-//! where one is given.
+//! This proved the text, the bytes and the order of what is sent, also by leases and followers, and what becomes of
+//! errors, missing rows and lost connections. The statements run on H2 in its Oracle mode, an emulation. The tests that
+//! need Oracle run where one is given.
 //!
 //! # Names
 //!
@@ -106,12 +107,14 @@ mod classify;
 mod connection;
 mod engine_macros;
 mod error;
+mod follower;
 mod lease;
 mod stored;
 mod unit_of_work;
 
 pub use binder::{Binder, Entity};
 pub use error::Error;
+pub use follower::{FollowError, Follower, Over};
 pub use lease::{Connect, OracleDriver, SqlLease};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
@@ -120,6 +123,7 @@ pub use ordid_sql::{
     Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
     OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
     Upserted,
+    follower::{Batch, Position},
 };
 pub use stored::{OracleColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]

@@ -1,7 +1,7 @@
 //! Which server it is: SQL Server, or Babelfish, which speaks its language and sorts as PostgreSQL.
 
 use ordid_core::storage::dialect::{Babelfish, SqlServer};
-use ordid_sql::{FlushDialect, leases::numbers::LeaseDialect};
+use ordid_sql::{FlushDialect, follower::FollowDialect, leases::numbers::LeaseDialect};
 use tiberius::{Client, ColumnData};
 
 use crate::{lease::Stream, null};
@@ -17,7 +17,9 @@ mod sealed {
 ///
 /// Both speak TDS, so to tiberius they are one. They sort `uniqueidentifier` in different orders, so
 /// to ordid they are two: key types name a column for each, and a unit of work is for one of them.
-pub trait Flavour: FlushDialect + LeaseDialect + sealed::Sealed + Send + Sync {
+pub trait Flavour:
+    FlushDialect + FollowDialect + LeaseDialect + sealed::Sealed + Send + Sync
+{
     /// Whether it is this flavour, by its answer to `@@VERSION`.
     #[doc(hidden)]
     fn is(version: &str) -> bool;

@@ -8,6 +8,7 @@
 #![doc = ordid_sql::documentation!(tasks)]
 //! | write to Babelfish | [`UnitOfWork::for_babelfish`] |
 //! | use another column, or send a NULL of a type | [`Stored`], [`Nullable`] |
+//! | follow a table | [`Follower`] |
 //! | lease a node | [`SqlLease`] |
 //!
 //! The [guide](https://github.com/ordid/ordid/blob/main/docs/src/README.md) has a chapter for each task.
@@ -111,9 +112,9 @@
 //! # What was proven on what
 //!
 //! The real tiberius ran against a recorder of the protocol, which is no SQL engine. This proved the bytes, the text and
-//! the order of what is sent, also by leases, and what becomes of the server's errors and of connections that are lost
-//! before or during the commit. SQL Server's order is that of `SqlGuid.CompareTo` and Microsoft's published examples. The
-//! tests that need a server run where one is given.
+//! the order of what is sent, also by leases and followers, and what becomes of the server's errors and of connections
+//! that are lost before or during the commit. SQL Server's order is that of `SqlGuid.CompareTo` and Microsoft's published
+//! examples. The tests that need a server run where one is given.
 //!
 //! # Minimum supported Rust version
 //!
@@ -131,6 +132,7 @@ mod error;
 mod failure;
 mod fit;
 mod flavour;
+mod follower;
 mod lease;
 mod null;
 mod sharded;
@@ -142,6 +144,7 @@ pub use decode::Decode;
 pub use encode::Encode;
 pub use error::Error;
 pub use flavour::{Flavour, is_babelfish};
+pub use follower::{FollowError, Follower, Over, TiberiusDriver};
 pub use lease::{Connect, SqlLease, Stream, Tiberius};
 pub use ordid_core::storage::{column, dialect};
 #[cfg(feature = "journal")]
@@ -150,6 +153,7 @@ pub use ordid_sql::{
     Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
     OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
     Upserted,
+    follower::{Batch, Position},
 };
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};

@@ -2,6 +2,7 @@
 //! on H2's emulation of Oracle, which proves nothing about Oracle itself; all of it, array binds and
 //! errors included, on the Oracle database that `ORDID_TEST_ORACLE_URL` names.
 
+mod followers;
 mod h2;
 mod keys;
 mod leases;
@@ -19,6 +20,7 @@ fn main() {
         h2::trials(servers, trials);
         statements::trials(servers, trials);
         leases::trials(servers, trials);
+        followers::trials(servers, trials);
         live::trials(servers, trials);
     });
 }

@@ -9,6 +9,7 @@ mod changes;
 #[allow(dead_code, reason = "what only the recorder's tests need")]
 #[path = "../recorders/sql_server/entities.rs"]
 mod entities;
+mod followed;
 mod guide;
 
 use std::{future::Future, panic::AssertUnwindSafe};
@@ -73,6 +74,22 @@ fn main() {
         &url,
         "rows_change_or_none_does",
         changes::changes,
+    );
+    trial(
+        &mut trials,
+        &url,
+        "settled_rows_are_delivered_once",
+        followed::settled,
+    );
+    let for_waits = match (&url, babelfish) {
+        (Ok(_), true) => Err("Babelfish reads without locks".to_owned()),
+        _ => url.clone(),
+    };
+    trial(
+        &mut trials,
+        &for_waits,
+        "a_follower_waits_for_rows_that_are_not_committed",
+        followed::waits,
     );
     let for_kills = match (&url, babelfish) {
         (Ok(_), true) => Err("Babelfish's KILL is another".to_owned()),

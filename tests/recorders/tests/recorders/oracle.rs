@@ -3,6 +3,7 @@
 //! and the `oracle` crate send, and what they make of errors, not what Oracle does.
 
 mod changes;
+mod follower;
 mod leases;
 mod observed;
 mod reconnects;

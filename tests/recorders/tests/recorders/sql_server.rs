@@ -5,6 +5,7 @@ mod changes;
 mod entities;
 mod errors;
 mod flush;
+mod follower;
 mod keys;
 mod leases;
 mod reconnect;

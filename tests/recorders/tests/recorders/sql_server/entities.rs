@@ -31,7 +31,7 @@ pub(crate) struct OrderId(Uuid);
 )]
 pub(crate) struct TreeId(Uuid);
 
-#[derive(OrderedKey)]
+#[derive(OrderedKey, Debug)]
 #[ordid(table = "customers")]
 pub(crate) struct Customer {
     #[ordid(key)]
@@ -40,7 +40,7 @@ pub(crate) struct Customer {
     pub(crate) note: Option<String>,
 }
 
-#[derive(OrderedKey)]
+#[derive(OrderedKey, Debug)]
 #[ordid(schema = "shop", table = "my]orders", columns)]
 pub(crate) struct Order {
     #[ordid(key)]
@@ -60,7 +60,7 @@ impl Order {
     }
 }
 
-#[derive(OrderedKey)]
+#[derive(OrderedKey, Debug)]
 #[ordid(table = "trees")]
 pub(crate) struct Tree {
     #[ordid(key)]
