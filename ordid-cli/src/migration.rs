@@ -9,6 +9,7 @@ mod backfill;
 pub(crate) mod journal;
 pub(crate) mod model;
 mod mysql;
+pub(crate) mod others;
 mod postgres;
 mod rebuild;
 pub(crate) mod request;
@@ -43,6 +44,9 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
         Engine::Sqlite => sqlite::draft(session, request, &target).await?,
         Engine::SqlServer | Engine::Oracle => return Err(unreachable(engine)),
     };
+    if let Some(reason) = others::refusal(session, draft.schema.as_deref(), &draft.name).await? {
+        return Err(request.refuse(&reason));
+    }
     draft.refusals.check(request)?;
     let unlinked = unlinked::notes(session, &draft).await?;
     let title = |name: &str| subject::title(draft.schema.as_deref(), name);

@@ -26,6 +26,7 @@ use crate::{
         apply::{Options, Run, Summary, say},
         journal::{Entry, Journal, Phase},
         model::{self, Plan},
+        others,
         session::Session,
         switch::{BETWEEN, has_exchanged},
     },
@@ -126,6 +127,9 @@ impl Arguments {
         let entry = self.first(plan, begun.as_ref())?;
         // SQLite's journal is written by the transaction of the first step.
         let in_transaction = plan.engine == Engine::Sqlite;
+        if entry == Entry::beginning(Phase::Steps) {
+            check_others(&mut session, plan).await?;
+        }
         if found.is_none() {
             let tables = migration::describe(&mut session, plan).await?;
             if let Some(difference) = model::difference(&plan.catalog, &tables) {
@@ -135,8 +139,12 @@ impl Arguments {
             }
             if !in_transaction {
                 journal.create(&mut session, &entry).await?;
-                // Another plan may have been faster.
+                // Another plan may have been faster. Of two moves that share a table at least one sees the other's journal here.
                 journal.read(&mut session).await?;
+                if let Err(failure) = check_others(&mut session, plan).await {
+                    journal.remove(&mut session).await?;
+                    return Err(failure);
+                }
             }
         } else if found.as_ref() != Some(&entry) && !in_transaction {
             journal.enter(&mut session, &entry).await?;
@@ -314,6 +322,17 @@ impl Arguments {
             output.line(&format!("the switch held its locks for {millis:.0} ms"))?;
         }
         Ok(())
+    }
+}
+
+/// Refuses a move that shares a table with another one.
+async fn check_others(session: &mut Session, plan: &Plan) -> Result<(), Failure> {
+    match others::refusal(session, plan.schema.as_deref(), &plan.name).await? {
+        None => Ok(()),
+        Some(reason) => Err(Failure::wrong(format_args!(
+            "{} cannot be moved: {reason}",
+            plan.table
+        ))),
     }
 }
 

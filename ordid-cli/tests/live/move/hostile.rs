@@ -153,8 +153,12 @@ impl Move {
     }
 
     pub(crate) fn plan(&self) -> [&str; 8] {
+        self.plan_of("orders")
+    }
+
+    pub(crate) fn plan_of<'a>(&'a self, table: &'a str) -> [&'a str; 8] {
         [
-            "plan", &self.url, "--table", "orders", "--to", "uuid_v7", "-o", &self.file,
+            "plan", &self.url, "--table", table, "--to", "uuid_v7", "-o", &self.file,
         ]
     }
 

@@ -1,0 +1,103 @@
+//! Moves that share tables.
+
+use libtest_mimic::Trial;
+
+use super::{
+    hostile::{Move, expect, expect_value},
+    is_postgres,
+};
+use crate::place::{Result, Servers, execute, printed, refused};
+
+pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    for server in ["postgres", "mariadb", "mysql"] {
+        trials.push(servers.trial(
+            server,
+            "move::a_table_of_another_move_that_is_not_ended_is_refused",
+            two_moves,
+        ));
+    }
+}
+
+/// A type of keys that are counted.
+fn counted(url: &str) -> &'static str {
+    match is_postgres(url) {
+        true => "bigserial",
+        false => "bigint NOT NULL AUTO_INCREMENT",
+    }
+}
+
+fn two_moves(url: &str) -> Result {
+    let key = counted(url);
+    execute(
+        url,
+        &format!(
+            "CREATE TABLE customers (id {key} PRIMARY KEY, name varchar(20));
+             CREATE TABLE shops (id {key} PRIMARY KEY, name varchar(20));
+             CREATE TABLE orders (id {key} PRIMARY KEY, customer_id bigint NOT NULL, shop_id bigint, kind int,
+                CONSTRAINT orders_customer FOREIGN KEY (customer_id) REFERENCES customers (id),
+                CONSTRAINT orders_shop FOREIGN KEY (shop_id) REFERENCES shops (id));
+             CREATE INDEX orders_customers ON orders (customer_id);
+             CREATE INDEX orders_shops ON orders (shop_id);
+             INSERT INTO customers (name) VALUES ('a'), ('b');
+             INSERT INTO shops (name) VALUES ('s');
+             INSERT INTO orders (customer_id, shop_id, kind) VALUES (1, 1, 1), (2, 1, 2)"
+        ),
+    )?;
+    let schema = match is_postgres(url) {
+        true => "public".to_owned(),
+        false => url.rsplit('/').next().unwrap_or_default().to_owned(),
+    };
+    let reason = |shared: &str, other: &str| {
+        format!(
+            "{schema}.{shared} is also a table of the move of {schema}.{other}, which is not ended (its journal is \
+             {schema}.ordid_move_{other}): end that move first, by --finish or --rollback"
+        )
+    };
+    let plan = |table: &str| -> Result<Move> {
+        let this = Move::new(url)?;
+        printed(&this.plan_of(table), 0)?;
+        Ok(this)
+    };
+    let unplanned = |table: &str, shared: &str, other: &str| -> Result {
+        let line = refused(&Move::new(url)?.plan_of(table), 2)?;
+        expect(&line, &reason(shared, other))
+    };
+    let [customers, orders, shops] = [plan("customers")?, plan("orders")?, plan("shops")?];
+
+    // A parent is moved, and then its child and the child's other parent are not.
+    customers.apply(&["--no-switch"])?;
+    for state in ["before the switch", "after it"] {
+        unplanned("orders", "orders", "customers")?;
+        unplanned("shops", "orders", "customers")?;
+        for other in [&orders, &shops] {
+            expect(&other.refused(&[], 2)?, &reason("orders", "customers"))?;
+        }
+        if state == "before the switch" {
+            customers.apply(&["--resume"])?;
+        }
+    }
+    let insert =
+        "INSERT INTO orders (customer_id, kind) SELECT id, 3 FROM customers WHERE name = 'b'";
+    execute(url, insert)?;
+    customers.apply(&["--rollback"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM orders WHERE customer_id = 2",
+        "2",
+    )?;
+
+    // The child is moved, and then its parent is not.
+    orders.apply(&[])?;
+    unplanned("customers", "orders", "orders")?;
+    expect(&customers.refused(&[], 2)?, &reason("orders", "orders"))?;
+    orders.apply(&["--finish"])?;
+    // A move that is ended is in nobody's way.
+    let customers = plan("customers")?;
+    customers.apply(&[])?;
+    customers.apply(&["--finish"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM orders o JOIN customers c ON c.id = o.customer_id AND c.name = 'b'",
+        "2",
+    )
+}
