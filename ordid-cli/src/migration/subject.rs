@@ -1,5 +1,7 @@
 //! The tables of a move, as the files of the engines share them.
 
+use sha2::{Digest as _, Sha256};
+
 use super::{
     model::{Action, Check, Guard, Step},
     request::Refusals,
@@ -171,14 +173,20 @@ pub(crate) fn pairs(
     checks
 }
 
-/// Returns a name that is not too long, of a prefix, a name and a suffix.
+/// Returns a name that is not too long, of a prefix, a name and a suffix. A name that is cut ends with a hash of all of it:
+/// others may begin with the same words.
 pub(crate) fn named(prefix: &str, name: &str, suffix: &str) -> String {
     let room = LONGEST - prefix.len() - suffix.len();
-    let mut end = name.len().min(room);
+    if name.len() <= room {
+        return format!("{prefix}{name}{suffix}");
+    }
+    let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(name.as_bytes()));
+    let hash = format!("_{:08x}", u32::from_be_bytes([a, b, c, d]));
+    let mut end = room - hash.len();
     while !name.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{prefix}{}{suffix}", &name[..end])
+    format!("{prefix}{}{hash}{suffix}", &name[..end])
 }
 
 /// Returns notes of rows whose times are infinite, or in the future.
@@ -330,8 +338,19 @@ mod tests {
     fn long_names_are_cut_between_characters() {
         let long = "ä".repeat(60);
         let name = named("ordid_new_", &long, "_i");
-        assert!(name.len() <= 63 && name.ends_with("ä_i"), "{name}");
+        let (cut, hash) = name.strip_suffix("_i").unwrap().rsplit_once('_').unwrap();
+        assert!(name.len() <= 63 && cut.ends_with('ä'), "{name}");
+        assert_eq!(hash.len(), 8, "{name}");
         assert_eq!(named("ordid_new_", "id", ""), "ordid_new_id");
+    }
+
+    #[test]
+    fn names_that_are_cut_stay_distinct_and_others_stay_as_they_are() {
+        let fits = "a".repeat(53);
+        assert_eq!(named("ordid_new_", &fits, ""), format!("ordid_new_{fits}"));
+        let [one, other] = ["1", "2"].map(|end| named("ordid_new_", &(fits.clone() + end), ""));
+        assert_ne!(one, other);
+        assert_eq!([one.len(), other.len()], [63, 63]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Moves that share tables.
+//! Moves that share tables, and names that are cut.
 
 use libtest_mimic::Trial;
 
@@ -14,6 +14,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             server,
             "move::a_table_of_another_move_that_is_not_ended_is_refused",
             two_moves,
+        ));
+        trials.push(servers.trial(
+            server,
+            "move::names_that_begin_alike_stay_distinct_where_they_are_cut",
+            long_names,
         ));
     }
 }
@@ -100,4 +105,73 @@ fn two_moves(url: &str) -> Result {
         "SELECT count(*) FROM orders o JOIN customers c ON c.id = o.customer_id AND c.name = 'b'",
         "2",
     )
+}
+
+fn long_names(url: &str) -> Result {
+    let key = counted(url);
+    // Tables, columns, indexes and foreign keys of 55 characters, the last of which differs.
+    let name = |word: &str, end: &str| format!("{word}{}_{end}", "_".repeat(53 - word.len()));
+    let mut script = format!(
+        "CREATE TABLE orders (id {key} PRIMARY KEY, kind int); INSERT INTO orders (kind) VALUES (1), (2);"
+    );
+    let tables = ["a", "b"].map(|end| name("remarks", end));
+    for (number, table) in tables.iter().enumerate() {
+        let mut parts = String::new();
+        let mut indexes = String::new();
+        for end in ["a", "b"] {
+            let column = name("order", end);
+            // The names of PostgreSQL's indexes and of MySQL's foreign keys are the schema's.
+            let own = |word| name(word, &format!("{end}{number}"));
+            parts.push_str(&format!(
+                ", {column} bigint NOT NULL, CONSTRAINT {} FOREIGN KEY ({column}) REFERENCES orders (id)",
+                own("link")
+            ));
+            indexes.push_str(&format!(
+                " CREATE INDEX {} ON {table} ({column});",
+                own("index")
+            ));
+        }
+        script.push_str(&format!(
+            "CREATE TABLE {table} (id {key} PRIMARY KEY{parts});{indexes}"
+        ));
+    }
+    execute(url, &script)?;
+    let [one, other] = ["a", "b"].map(|end| name("order", end));
+    let write = || -> Result {
+        for table in &tables {
+            execute(
+                url,
+                &format!(
+                    "INSERT INTO {table} ({one}, {other}) SELECT a.id, b.id FROM orders a, orders b WHERE a.kind = 1 AND b.kind = 2"
+                ),
+            )?;
+        }
+        Ok(())
+    };
+    let check = |rows: &str| -> Result {
+        for table in &tables {
+            let pairs = format!(
+                "SELECT count(*) FROM {table} r JOIN orders a ON a.id = r.{one} AND a.kind = 1 JOIN orders b ON b.id = r.{other} AND \
+                 b.kind = 2"
+            );
+            expect_value(url, &pairs, rows)?;
+        }
+        Ok(())
+    };
+    let all = |rows: [&str; 3]| -> Result<Move> {
+        let this = Move::planned(url)?;
+        write()?;
+        this.apply(&["--no-switch"])?;
+        write()?;
+        check(rows[0])?;
+        this.apply(&["--resume"])?;
+        check(rows[1])?;
+        write()?;
+        check(rows[2])?;
+        Ok(this)
+    };
+    all(["2", "2", "3"])?.apply(&["--rollback"])?;
+    check("3")?;
+    all(["5", "5", "6"])?.apply(&["--finish"])?;
+    check("6")
 }
