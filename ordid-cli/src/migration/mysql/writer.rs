@@ -37,6 +37,8 @@ use crate::{
 const BRIEF: &str = "each table for some milliseconds, once its running transactions are done; nobody waits longer than the lock \
                      timeout";
 const NONE: &str = "no table";
+/// The time in UTC: `UNIX_TIMESTAMP` would read a local time, of which an hour comes twice a year.
+const NOW: &str = "UTC_TIMESTAMP(6)";
 const ONLINE: &str = ", ALGORITHM=INPLACE, LOCK=NONE";
 
 /// Writes the SQL.
@@ -306,7 +308,7 @@ impl Writer<'_> {
     fn work_list(&self) -> Step {
         let key = quote(&self.key().name);
         let table = self.table(self.main());
-        let now = "FLOOR(UNIX_TIMESTAMP(NOW(6))*1000000)";
+        let now = micros(NOW);
         let (time, order) = match self.created {
             None => (
                 format!(
@@ -419,7 +421,7 @@ impl Writer<'_> {
 
     /// Returns an expression of a key of now.
     fn new_key(&self) -> String {
-        self.target.mysql("FLOOR(UNIX_TIMESTAMP(NOW(6))*1000000)")
+        self.target.mysql(&micros(NOW))
     }
 
     /// Returns the word that hides a column, with a space before it.

@@ -1,8 +1,9 @@
-//! Moves that share tables, and names that are cut.
+//! Moves that share tables, names that are cut, and keys that the server makes by its clock.
 
 use libtest_mimic::Trial;
 
 use super::{
+    block,
     hostile::{Move, expect, expect_value},
     is_postgres,
 };
@@ -19,6 +20,13 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             server,
             "move::names_that_begin_alike_stay_distinct_where_they_are_cut",
             long_names,
+        ));
+    }
+    for server in ["mariadb", "mysql"] {
+        trials.push(servers.trial(
+            server,
+            "move::keys_are_of_their_time_in_the_hour_that_comes_twice",
+            summer,
         ));
     }
 }
@@ -174,4 +182,84 @@ fn long_names(url: &str) -> Result {
     check("3")?;
     all(["5", "5", "6"])?.apply(&["--finish"])?;
     check("6")
+}
+
+fn summer(url: &str) -> Result {
+    // 2026-10-25: the hour from 02:00 comes as summer time, and again.
+    const BACK: u64 = 1_792_890_000;
+    // Servers remember zones: each test has its own.
+    let zone = format!("Ordid/{}", url.rsplit('/').next().unwrap_or_default());
+    execute(
+        url,
+        &format!(
+            "INSERT INTO mysql.time_zone (Use_leap_seconds) VALUES ('N'); SET @zone = LAST_INSERT_ID();
+             INSERT INTO mysql.time_zone_name VALUES ('{zone}', @zone);
+             INSERT INTO mysql.time_zone_transition_type VALUES (@zone, 0, 3600, 0, 'CET'), (@zone, 1, 7200, 1, 'CEST');
+             INSERT INTO mysql.time_zone_transition VALUES (@zone, 0, 0), (@zone, {}, 1), (@zone, {BACK}, 0)",
+            BACK - 210 * 86_400
+        ),
+    )?;
+    let outcome = summer_in(url, &zone, BACK);
+    execute(
+        url,
+        &format!(
+            "SET @zone = (SELECT Time_zone_id FROM mysql.time_zone_name WHERE Name = '{zone}');
+             DELETE FROM mysql.time_zone_transition WHERE Time_zone_id = @zone;
+             DELETE FROM mysql.time_zone_transition_type WHERE Time_zone_id = @zone;
+             DELETE FROM mysql.time_zone_name WHERE Time_zone_id = @zone;
+             DELETE FROM mysql.time_zone WHERE Time_zone_id = @zone"
+        ),
+    )?;
+    outcome
+}
+
+fn summer_in(url: &str, zone: &str, back: u64) -> Result {
+    for time in [
+        "",
+        ", created_at timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)",
+    ] {
+        execute(
+            url,
+            &format!(
+                "CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, kind int{time}); INSERT INTO orders (kind) VALUES (0)"
+            ),
+        )?;
+        let times = [back - 5400, back - 1800, back + 1800, back + 5400];
+        let write = || -> Result {
+            for at in times {
+                let kind = at + 10_000 - back;
+                execute(
+                    url,
+                    &format!(
+                        "SET time_zone = '{zone}'; SET timestamp = {at}; INSERT INTO orders (kind) VALUES ({kind})"
+                    ),
+                )?;
+            }
+            Ok(())
+        };
+        let check = |key: &str, rows: usize| -> Result {
+            let query = format!(
+                "SELECT CONV(LEFT(HEX({key}), 12), 16, 10), kind FROM orders WHERE kind > 0"
+            );
+            let found = block(url, &query)?;
+            let is_right = |row: &Vec<String>| {
+                let kind: Option<u64> = row[1].parse().ok();
+                kind.is_some_and(|it| row[0] == ((back + it - 10_000) * 1000).to_string())
+            };
+            match found.len() == rows && found.iter().all(is_right) {
+                true => Ok(()),
+                false => Err(format!("{time}: {found:?}").into()),
+            }
+        };
+        let this = Move::planned(url)?;
+        this.apply(&["--no-switch"])?;
+        write()?;
+        check("ordid_new_id", 4)?;
+        this.apply(&["--resume"])?;
+        write()?;
+        check("id", 8)?;
+        this.apply(&["--finish"])?;
+        execute(url, "DROP TABLE orders")?;
+    }
+    Ok(())
 }

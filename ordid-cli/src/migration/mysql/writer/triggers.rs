@@ -2,7 +2,7 @@
 
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
-use super::{Writer, is_uuid, micros, new_uuid, nothing};
+use super::{NOW, Writer, is_uuid, micros, new_uuid, nothing};
 use crate::{
     engine::Engine,
     migration::{
@@ -14,7 +14,7 @@ use crate::{
 impl Writer<'_> {
     /// Returns statements that set `m` to the microseconds of a new row.
     fn row_time(&self) -> String {
-        let now = "FLOOR(UNIX_TIMESTAMP(NOW(6))*1000000)";
+        let now = micros(NOW);
         let Some(column) = self.created else {
             return format!("SET m = {now};");
         };
