@@ -41,13 +41,18 @@ const TABLES: &str = "SELECT c.oid, n.nspname, c.relname, c.relkind, c.reltuples
     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') \
     ORDER BY 2, 3";
 
+/// The sequence of a column comes from the catalog: `pg_get_serial_sequence` fails as a whole where one schema is closed to the user,
+/// or one table was dropped meanwhile.
 const COLUMNS: &str = "SELECT a.attrelid, a.attname, format_type(a.atttypid, a.atttypmod), \
     coalesce(nullif(t.typbasetype, 0), t.oid)::regtype, \
     CASE WHEN coalesce(nullif(t.typtypmod, -1), a.atttypmod) > 4 \
         THEN coalesce(nullif(t.typtypmod, -1), a.atttypmod) - 4 END, \
     NOT a.attnotnull, co.collname, co.collprovider, co.collcollate, \
     co.collisdeterministic, \
-    pg_get_serial_sequence(quote_ident(n.nspname) || '.' || quote_ident(c.relname), a.attname) \
+    (SELECT quote_ident(sn.nspname) || '.' || quote_ident(s.relname) FROM pg_depend d JOIN pg_class s ON s.oid = d.objid \
+        AND s.relkind = 'S' JOIN pg_namespace sn ON sn.oid = s.relnamespace WHERE d.classid = 'pg_class'::regclass \
+        AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum \
+        AND d.deptype IN ('a', 'i') LIMIT 1) \
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_collation co ON co.oid = a.attcollation \
     WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped \

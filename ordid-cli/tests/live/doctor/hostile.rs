@@ -330,7 +330,8 @@ fn rights(url: &str, create: &str, drop: &str) -> Result {
     run(
         url,
         "CREATE TABLE secret (id uuid PRIMARY KEY); CREATE TABLE shown (id uuid PRIMARY KEY); \
-              REVOKE ALL ON secret FROM PUBLIC",
+              REVOKE ALL ON secret FROM PUBLIC; \
+              CREATE SCHEMA closed; CREATE TABLE closed.vault (id bigserial PRIMARY KEY)",
     )?;
     run(url, create)?;
     run(url, "GRANT SELECT ON shown TO doctor_nobody")?;
@@ -339,11 +340,22 @@ fn rights(url: &str, create: &str, drop: &str) -> Result {
     run(url, &format!("DROP OWNED BY doctor_nobody; {drop}"))?;
     let report = report?;
     let found = by_table(&report);
-    let is_right = found.len() == 1 && found["secret"] == ["warning not-examined "];
+    let is_right = found.len() == 2
+        && found["secret"] == ["warning not-examined "]
+        && found["vault"] == ["warning not-examined "];
+    let messages: Vec<&str> = report["findings"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|finding| finding["message"].as_str())
+        .collect();
     demand(
         is_right
-            && report["findings"][0]["message"]
-                == "the rows were not seen: permission denied for table secret",
+            && messages
+                == [
+                    "the rows were not seen: permission denied for schema closed",
+                    "the rows were not seen: permission denied for table secret",
+                ],
         || format!("{report:#}"),
     )
 }
