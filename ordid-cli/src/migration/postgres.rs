@@ -16,7 +16,10 @@ use super::{
     model::{Plan, Table},
     request::{Draft, Refusals, Request},
     session::Session,
-    subject::{self, Column, ForeignKey, Moved, creation_time, literal, named, old_default},
+    subject::{
+        self, Column, ForeignKey, Moved, creation_time, literal, named, old_default,
+        replace_identifier,
+    },
     target::Target,
 };
 use crate::{database::text, failure::Failure, near};
@@ -80,6 +83,17 @@ fn is_true(row: &[Option<String>], at: usize) -> bool {
 
 fn quote(name: &str) -> String {
     Postgres::quote(name)
+}
+
+/// Whether an index begins with the column.
+fn is_indexed(table: &Moved, column: &Column) -> bool {
+    table.indexes.iter().any(|index| {
+        let (_, list) = index.definition.split_once('(').unwrap_or_default();
+        [column.name.as_str(), &quote(&column.name)]
+            .iter()
+            .filter_map(|name| list.strip_prefix(name))
+            .any(|rest| rest.starts_with([',', ')', ' ']))
+    })
 }
 
 /// Reads the catalog and writes the steps.
@@ -296,7 +310,8 @@ async fn read(
 }
 
 /// Returns the query of what depends on columns of the tables and is not known. What ordid has made is left out, and so are
-/// defaults, sequences and NOT NULL, which belong to their column.
+/// sequences, NOT NULL and a column's own default, which belong to their column. Since PostgreSQL 15 a generated column is the
+/// default of another one.
 fn depends(tables: &[Moved], name: fn(&Column) -> String, known: &[String]) -> String {
     let columns: Vec<String> = tables
         .iter()
@@ -317,8 +332,9 @@ fn depends(tables: &[Moved], name: fn(&Column) -> String, known: &[String]) -> S
         "SELECT name FROM (SELECT DISTINCT it.type || ' ' || it.identity AS name, it.type, ltrim(coalesce(it.name, it.identity), \
          '\"') AS own FROM pg_depend d JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid CROSS JOIN \
          LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS it WHERE d.refclassid = 'pg_class'::regclass AND ({}) AND \
-         NOT (d.classid = 'pg_constraint'::regclass AND d.objid IN (SELECT oid FROM pg_constraint WHERE contype = 'n'))) AS them \
-         WHERE type NOT IN ('default value', 'sequence') AND own NOT LIKE 'ordid\\_%' AND name NOT IN (''{known}) ORDER BY 1",
+         NOT (d.classid = 'pg_constraint'::regclass AND d.objid IN (SELECT oid FROM pg_constraint WHERE contype = 'n')) AND \
+         NOT (d.classid = 'pg_attrdef'::regclass AND d.objid IN (SELECT oid FROM pg_attrdef WHERE adrelid = a.attrelid AND adnum = \
+         a.attnum))) AS them WHERE type <> 'sequence' AND own NOT LIKE 'ordid\\_%' AND name NOT IN (''{known}) ORDER BY 1",
         columns.join(" OR ")
     )
 }
@@ -444,16 +460,23 @@ async fn tables(
         let actions = definition
             .split_once(" ON ")
             .map_or_else(String::new, |(_, actions)| format!("ON {actions}"));
-        let column = Column {
+        let mut column = Column {
             name: text(&row, 4),
             sql_type: text(&row, 5),
             not_null: is_true(&row, 6),
             reference: Some(ForeignKey {
                 name: constraint,
-                actions: actions.replace(" NOT VALID", ""),
+                actions: String::new(),
                 definition,
             }),
         };
+        // `ON DELETE SET NULL (column)` names the column that it empties.
+        let name = column.name.clone();
+        let new = quote(&column.new_name());
+        if let Some(foreign_key) = &mut column.reference {
+            let actions = actions.replace(" NOT VALID", "");
+            foreign_key.actions = replace_identifier(&actions, &name, &quote(&name), &new);
+        }
         subject::refer(&mut tables, (child_schema, child), column, refusals);
     }
     Ok(tables)

@@ -4,6 +4,7 @@ mod columns;
 mod ends;
 mod hostile;
 mod kills;
+mod postgres;
 mod shared;
 mod sqlite;
 mod unusual;
@@ -47,6 +48,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     ends::trials(servers, trials);
     hostile::trials(servers, trials);
     kills::trials(servers, trials);
+    postgres::trials(servers, trials);
     shared::trials(servers, trials);
     unusual::trials(servers, trials);
 }

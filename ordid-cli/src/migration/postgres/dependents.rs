@@ -2,7 +2,7 @@
 
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
-use super::{Found, is_true, quote, text};
+use super::{Found, is_indexed, is_true, text};
 use crate::{
     failure::Failure,
     migration::{
@@ -93,20 +93,21 @@ pub(super) async fn dependents(
                  the move is finished"
             ));
         }
+        // The rows that a policy hides would get no keys.
+        let secured = format!("SELECT 1 WHERE row_security_active({regclass})");
+        if session.exists(&secured).await? {
+            refusals.add(format!(
+                "{title} has row security, which applies to this user, too (FORCE ROW LEVEL SECURITY): connect as a role with \
+                 BYPASSRLS, or take FORCE away until the move is finished"
+            ));
+        }
         let triggers = format!(
             "SELECT 1 FROM pg_trigger WHERE tgrelid = {regclass} AND NOT tgisinternal AND tgtype & 16 <> 0"
         );
         found.has_update_triggers |= session.exists(&triggers).await?;
         table.indexes = indexes(session, &table, &regclass, refusals).await?;
         for (column, foreign_key) in table.references() {
-            let has_index = table.indexes.iter().any(|index| {
-                let head = index
-                    .definition
-                    .split_once('(')
-                    .map_or("", |(_, list)| list);
-                head.starts_with(&column.name) || head.starts_with(&quote(&column.name))
-            });
-            if !has_index {
+            if !is_indexed(&table, column) {
                 notes.push(format!(
                     "{title}.{} has no index, so each DELETE of {} reads all of {title} (foreign key {}); the move builds one \
                      for its own use",
@@ -128,11 +129,14 @@ async fn indexes(
     let names: Vec<String> = table.columns.iter().map(|it| literal(&it.name)).collect();
     let query = format!(
         "SELECT c.relname, i.indisprimary, i.indisunique, k.oid IS NOT NULL, pg_get_indexdef(i.indexrelid), \
-         i.indexprs IS NOT NULL OR i.indpred IS NOT NULL, i.indisreplident, i.indisexclusion FROM pg_index i \
+         i.indexprs IS NOT NULL OR i.indpred IS NOT NULL, i.indisreplident, i.indisexclusion, \
+         (SELECT string_agg(o.opcname, ', ') FROM unnest(i.indkey::int[], i.indclass::oid[]) AS k (number, class) \
+         JOIN pg_opclass o ON o.oid = k.class AND NOT o.opcdefault \
+         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND a.attname IN ({0})) FROM pg_index i \
          JOIN pg_class c ON c.oid = i.indexrelid \
          LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x') AND k.conrelid = i.indrelid \
          WHERE i.indrelid = {regclass} AND i.indisvalid AND EXISTS (SELECT 1 FROM pg_depend d JOIN pg_attribute a \
-         ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid WHERE d.refobjid = i.indrelid AND a.attname IN ({}) \
+         ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid WHERE d.refobjid = i.indrelid AND a.attname IN ({0}) \
          AND (d.objid = i.indexrelid OR d.objid = k.oid)) ORDER BY i.indisprimary DESC, c.relname",
         names.join(", ")
     );
@@ -146,6 +150,12 @@ async fn indexes(
                 table.title()
             ));
             continue;
+        }
+        if let Some(classes) = row.get(8).cloned().flatten() {
+            refusals.add(format!(
+                "the index {name} of {} has an operator class of the old type ({classes}): drop it, and create it again after the switch",
+                table.title()
+            ));
         }
         if is_true(&row, 6) {
             refusals.add(format!(

@@ -5,7 +5,7 @@ mod switch;
 
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
-use super::{Found, FoundColumn, quote};
+use super::{Found, FoundColumn, is_indexed, quote};
 use crate::migration::{
     model::{Action, Statement, Step},
     subject::{Column, ForeignKey, Index, Moved, literal, named},
@@ -357,17 +357,6 @@ impl Writer<'_> {
         )
     }
 
-    /// Whether an index begins with the column.
-    fn is_indexed(table: &Moved, column: &Column) -> bool {
-        table.indexes.iter().any(|index| {
-            let head = index
-                .definition
-                .split_once('(')
-                .map_or("", |(_, list)| list);
-            head.starts_with(&column.name) || head.starts_with(&quote(&column.name))
-        })
-    }
-
     fn references(&self) -> Vec<Step> {
         let key = quote(&self.key().name);
         let new_key = quote(&self.key().new_name());
@@ -375,7 +364,7 @@ impl Writer<'_> {
         for table in &self.found.tables {
             for (column, _) in table.references() {
                 let (from, to) = (quote(&column.name), quote(&column.new_name()));
-                if !Self::is_indexed(table, column) {
+                if !is_indexed(table, column) {
                     let name = named(
                         "ordid_work_",
                         &format!("{}_{}", table.name, column.name),

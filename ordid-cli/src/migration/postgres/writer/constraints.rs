@@ -5,7 +5,7 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 use super::{BRIEF, NONE, Writer, concurrently};
 use crate::migration::{
     model::{Action, Check, Statement, Step},
-    postgres::quote,
+    postgres::{is_indexed, quote},
     subject::{Column, Words, literal, named, pairs, replace_identifier},
 };
 
@@ -197,7 +197,7 @@ impl Writer<'_> {
         let mut checks = Vec::new();
         for table in &self.found.tables {
             for (column, _) in table.references().filter(|(it, _)| !it.not_null) {
-                if !Self::is_indexed(table, column) {
+                if !is_indexed(table, column) {
                     continue;
                 }
                 checks.push(Check::new(

@@ -1,0 +1,174 @@
+//! Moves of tables that have what only PostgreSQL has.
+
+use libtest_mimic::Trial;
+
+use super::hostile::{Move, expect, expect_value};
+use crate::place::{Result, Servers, execute, printed};
+
+/// A test's name, and the test.
+type Test = (&'static str, fn(&str) -> Result);
+
+pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    let tests: [Test; 5] = [
+        (
+            "move::a_generated_column_that_is_made_before_the_switch_stops_it",
+            generated,
+        ),
+        (
+            "move::a_foreign_key_that_empties_named_columns_is_moved",
+            emptied,
+        ),
+        (
+            "move::an_index_with_an_operator_class_of_the_old_type_is_refused",
+            classes,
+        ),
+        (
+            "move::row_security_that_applies_to_the_user_is_refused",
+            secured,
+        ),
+        (
+            "move::a_column_whose_name_begins_that_of_an_indexed_one_has_no_index",
+            alike,
+        ),
+    ];
+    for (name, test) in tests {
+        trials.push(servers.trial("postgres", name, test));
+    }
+}
+
+const TABLES: &str = "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int);
+    CREATE TABLE remarks (id bigserial PRIMARY KEY, order_id bigint, kind int);
+    CREATE INDEX remarks_order ON remarks (order_id);
+    INSERT INTO orders (kind) VALUES (1), (2);
+    INSERT INTO remarks (order_id, kind) SELECT id, kind FROM orders";
+
+fn generated(url: &str) -> Result {
+    execute(url, TABLES)?;
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    execute(
+        url,
+        "ALTER TABLE orders ADD COLUMN twice bigint GENERATED ALWAYS AS (id * 2) STORED",
+    )?;
+    expect(&this.refused(&["--resume"], 2)?, "public.orders.twice")?;
+    execute(url, "ALTER TABLE orders DROP COLUMN twice")?;
+    this.apply(&["--resume"])?;
+    // One of the old column would be dropped with it.
+    execute(
+        url,
+        "ALTER TABLE orders ADD COLUMN twice bigint GENERATED ALWAYS AS (ordid_old_id * 2) STORED",
+    )?;
+    expect(&this.refused(&["--finish"], 2)?, "public.orders.twice")?;
+    execute(url, "ALTER TABLE orders DROP COLUMN twice")?;
+    this.apply(&["--finish"]).map(|_| ())
+}
+
+fn emptied(url: &str) -> Result {
+    const LINKS: &str = "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id";
+    execute(
+        url,
+        &format!(
+            "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id) ON DELETE SET NULL (order_id)"
+        ),
+    )?;
+    let empty = |rest: &str| {
+        execute(url, "DELETE FROM orders WHERE kind = 1")?;
+        expect_value(url, LINKS, rest)?;
+        expect_value(
+            url,
+            "SELECT count(*) FROM remarks WHERE order_id IS NULL AND kind = 1",
+            "1",
+        )?;
+        execute(
+            url,
+            "INSERT INTO orders (kind) VALUES (1);
+             UPDATE remarks r SET order_id = o.id FROM orders o WHERE o.kind = r.kind",
+        )
+    };
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    empty("1")?;
+    this.apply(&["--resume"])?;
+    empty("1")?;
+    this.apply(&["--rollback"])?;
+    empty("1")?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    this.apply(&["--finish"])?;
+    empty("1")
+}
+
+fn classes(url: &str) -> Result {
+    execute(
+        url,
+        &format!(
+            "{TABLES}; CREATE INDEX orders_ranges ON orders USING brin (kind int4_minmax_multi_ops, id int8_minmax_multi_ops)"
+        ),
+    )?;
+    Move::unplanned(
+        url,
+        "the index orders_ranges of public.orders has an operator class of the old type (int8_minmax_multi_ops)",
+    )?;
+    // That of another column stays.
+    execute(
+        url,
+        "DROP INDEX orders_ranges; CREATE INDEX orders_ranges ON orders USING brin (kind int4_minmax_multi_ops, id)",
+    )?;
+    Move::planned(url)?.apply(&[]).map(|_| ())
+}
+
+/// Calls a function with the address of a user who owns the database and is no superuser.
+fn as_owner(url: &str, test: fn(&str, &str) -> Result) -> Result {
+    let (_, place) = url.split_once('@').ok_or("an address without a user")?;
+    let database = url.rsplit('/').next().unwrap_or_default();
+    let database = database.split('?').next().unwrap_or_default();
+    let role = format!("{database}_owner");
+    execute(
+        url,
+        &format!("CREATE ROLE {role} LOGIN; ALTER DATABASE {database} OWNER TO {role}"),
+    )?;
+    let outcome = test(&format!("postgres://{role}@{place}"), &role);
+    execute(
+        url,
+        &format!(
+            "ALTER DATABASE {database} OWNER TO CURRENT_USER; DROP OWNED BY {role} CASCADE; DROP ROLE {role}"
+        ),
+    )?;
+    outcome
+}
+
+fn secured(url: &str) -> Result {
+    as_owner(url, |own, _| {
+        execute(
+            own,
+            &format!(
+                "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+                 ALTER TABLE remarks ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON remarks USING (kind = 1);
+                 ALTER TABLE remarks FORCE ROW LEVEL SECURITY"
+            ),
+        )?;
+        Move::unplanned(
+            own,
+            "public.remarks has row security, which applies to this user, too (FORCE ROW LEVEL SECURITY)",
+        )?;
+        // Without FORCE it does not apply to the owner.
+        execute(own, "ALTER TABLE remarks NO FORCE ROW LEVEL SECURITY")?;
+        Move::planned(own)?.apply(&[]).map(|_| ())
+    })
+}
+
+fn alike(url: &str) -> Result {
+    const NOTE: &str = "public.remarks.account has no index";
+    execute(
+        url,
+        "CREATE TABLE orders (id bigserial PRIMARY KEY);
+         CREATE TABLE remarks (account_status int, account bigint REFERENCES orders (id));
+         CREATE INDEX remarks_status ON remarks (account_status, account)",
+    )?;
+    expect(&printed(&Move::new(url)?.plan(), 0)?, NOTE)?;
+    execute(url, "CREATE INDEX remarks_account ON remarks (account)")?;
+    match printed(&Move::new(url)?.plan(), 0)? {
+        shown if shown.contains(NOTE) => Err("an index is not seen".into()),
+        _ => Ok(()),
+    }
+}
