@@ -27,7 +27,7 @@ use crate::{
         journal::{Entry, Journal, Phase},
         model::{self, Plan},
         others,
-        session::Session,
+        session::{HIDDEN_LAG, Session},
         switch::{BETWEEN, has_exchanged},
     },
     output::{Output, shell_word},
@@ -148,6 +148,12 @@ impl Arguments {
             }
         } else if found.as_ref() != Some(&entry) && !in_transaction {
             journal.enter(&mut session, &entry).await?;
+        }
+        if entry.phase == Phase::Steps
+            && session.is_lag_hidden().await?
+            && session.exists("SELECT 1 FROM pg_stat_replication").await?
+        {
+            say(HIDDEN_LAG);
         }
         let rows = u64::try_from(plan.rows).unwrap_or(0);
         let mut run = Run {

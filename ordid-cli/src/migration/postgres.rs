@@ -15,7 +15,7 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 use super::{
     model::{Plan, Table},
     request::{Draft, Refusals, Request},
-    session::Session,
+    session::{HIDDEN_LAG, Session},
     subject::{
         self, Column, ForeignKey, Moved, creation_time, literal, named, old_default,
         replace_identifier,
@@ -143,6 +143,9 @@ pub(crate) async fn draft(
              a row before its parent, is refused, and so is one whose row is committed by others while it runs"
                 .to_owned(),
         );
+    }
+    if session.is_lag_hidden().await? {
+        notes.push(HIDDEN_LAG.to_owned());
     }
     let journal = writer.name(&named("ordid_move_", &found.name, ""));
     Ok(Draft {

@@ -27,6 +27,10 @@ pub(crate) enum Session {
     Sqlite(SqliteConnection),
 }
 
+/// What the user should know where the lag is hidden.
+pub(crate) const HIDDEN_LAG: &str = "this user may not see how far replicas are behind, so --max-lag does nothing: grant \
+                                     pg_read_all_stats to it, or watch the replicas, and slow apply down by --chunk and --pause";
+
 /// An error of the server.
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -241,6 +245,17 @@ impl Session {
             // SQLite complains if there is none.
             (Err(fault), Engine::Sqlite) if !fault.is_lost => Ok(()),
             (ended, _) => ended.map(|_| ()),
+        }
+    }
+
+    /// Whether the server hides from this user how far replicas are behind: it then shows them without their lag.
+    pub(crate) async fn is_lag_hidden(&mut self) -> Result<bool, Fault> {
+        match self {
+            Self::Postgres(_) => {
+                let query = "SELECT 1 WHERE NOT pg_has_role('pg_read_all_stats', 'USAGE')";
+                self.exists(query).await
+            }
+            _ => Ok(false),
         }
     }
 

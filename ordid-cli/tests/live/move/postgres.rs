@@ -1,9 +1,18 @@
 //! Moves of tables that have what only PostgreSQL has.
 
-use libtest_mimic::Trial;
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
-use super::hostile::{Move, expect, expect_value};
-use crate::place::{Result, Servers, execute, printed};
+use libtest_mimic::{Completion, Trial};
+use ordid_harness::Policy;
+
+use super::{
+    block,
+    hostile::{Move, expect, expect_value},
+};
+use crate::place::{Result, Servers, execute, ordid, printed};
 
 /// A test's name, and the test.
 type Test = (&'static str, fn(&str) -> Result);
@@ -34,6 +43,14 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     for (name, test) in tests {
         trials.push(servers.trial("postgres", name, test));
     }
+    // It has a standby, so it is private whatever others there are.
+    trials.push(Trial::ignorable_test(
+        "move::a_user_who_may_not_see_how_far_replicas_are_behind_is_told_so",
+        || match ordid_harness::policy("postgres")? {
+            Policy::Skip(reason) => Ok(Completion::ignored_with(reason)),
+            _ => hidden_lag().map(|()| Completion::Completed),
+        },
+    ));
 }
 
 const TABLES: &str = "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int);
@@ -170,5 +187,55 @@ fn alike(url: &str) -> Result {
     match printed(&Move::new(url)?.plan(), 0)? {
         shown if shown.contains(NOTE) => Err("an index is not seen".into()),
         _ => Ok(()),
+    }
+}
+
+fn hidden_lag() -> Result {
+    const NOTE: &str =
+        "this user may not see how far replicas are behind, so --max-lag does nothing";
+    let server = ordid_harness::postgres()?;
+    let url = server.url();
+    let (_, place) = url.split_once('@').ok_or("an address without a user")?;
+    let own = format!("postgres://mover@{place}");
+    execute(
+        &url,
+        "CREATE ROLE mover LOGIN; GRANT ALL ON SCHEMA public TO mover",
+    )?;
+    execute(&own, TABLES)?;
+    let planned = || -> Result<(Move, bool)> {
+        let this = Move::new(&own)?;
+        let shown = printed(&this.plan(), 0)?;
+        Ok((this, shown.contains(NOTE)))
+    };
+    let is_told = |this: &Move, option: &str| -> Result<bool> {
+        let output = ordid(&["apply", &this.file, &own, option])?;
+        let stderr = String::from_utf8(output.stderr)?;
+        match output.status.success() {
+            true => Ok(stderr.contains(NOTE)),
+            false => Err(stderr.into()),
+        }
+    };
+    let (this, is_noted) = planned()?;
+    // Nobody is told while there is no replica.
+    let alone = is_told(&this, "--no-switch")?;
+    let standby = ordid_harness::postgres_standby(&server)?;
+    // It may still be connecting.
+    let streaming = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'";
+    let begun = Instant::now();
+    while block(&url, streaming)?.is_empty() {
+        if begun.elapsed() > Duration::from_secs(60) {
+            return Err("the standby does not follow".into());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    let beside = is_told(&this, "--resume")?;
+    this.apply(&["--rollback"])?;
+    execute(&url, "GRANT pg_read_all_stats TO mover")?;
+    let (this, is_noted_still) = planned()?;
+    let granted = is_told(&this, "--no-switch")?;
+    drop(standby);
+    match [is_noted, alone, beside, is_noted_still, granted] {
+        [true, false, true, false, false] => Ok(()),
+        other => Err(format!("{other:?}").into()),
     }
 }
