@@ -64,6 +64,8 @@ impl Binder {
         // The arrays are those of the statement's columns, in the order in which the entity has them.
         let mut rising = columns.to_vec();
         rising.sort_unstable();
+        // An upsert may set a column by which it finds the row.
+        rising.dedup();
         let takes = columns
             .iter()
             .map(|it| rising.partition_point(|at| at < it));

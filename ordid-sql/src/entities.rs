@@ -10,6 +10,7 @@ use crate::{
     ColumnSet, RowSink, Table, Upsert,
     list::{AnyRow, List, TypeOf},
     rows::FindRow,
+    upsert::Set,
 };
 use ordid_core::{
     entity::Cell,
@@ -47,6 +48,10 @@ pub(crate) enum Conflict {
     Versionless,
     /// A row that is to be upserted would write over a version that nobody has read.
     VersionUnread,
+    /// A row that is to be upserted would write a column of the key.
+    KeySet,
+    /// A row that is to be upserted names no column that would be written.
+    NothingSet,
     /// Two of a list have one key.
     Twice(Kept, usize),
     /// One has the key of a row in another list.
@@ -124,8 +129,8 @@ pub(crate) struct EntitiesOf<S: 'static, R: 'static> {
     /// The versions that they were read with; empty where the type has none.
     deleted_versions: Vec<i128>,
     links: Links,
-    /// Why a row that was to be deleted cannot be.
-    undeletable: Option<Conflict>,
+    /// Why a row that was added cannot be deleted or upserted.
+    refused: Option<Conflict>,
     compare: Compare<R>,
 }
 
@@ -197,7 +202,7 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
             deletes: Vec::new(),
             deleted_versions: Vec::new(),
             links: Links::default(),
-            undeletable: None,
+            refused: None,
             compare,
         }
     }
@@ -223,11 +228,21 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
         };
         let keys = table.key_positions();
         let found_by = sorted(upsert.found_by.unwrap_or_else(|| keys.clone()));
-        let columns = upsert
-            .set
-            .unwrap_or_else(|| (0..table.columns.len()).collect());
-        let is_written = |it: &usize| !keys.contains(it) && !found_by.contains(it);
-        let columns = sorted(columns).into_iter().filter(is_written).collect();
+        let columns = match upsert.set {
+            Set::Only(columns) => {
+                if columns.is_empty() {
+                    self.refused = Some(Conflict::NothingSet);
+                } else if columns.iter().any(|it| keys.contains(it)) {
+                    self.refused = Some(Conflict::KeySet);
+                }
+                sorted(columns)
+            }
+            Set::Others => {
+                let is_other = |it: &usize| !keys.contains(it) && !found_by.contains(it);
+                (0..table.columns.len()).filter(is_other).collect()
+            }
+            Set::Nothing => Vec::new(),
+        };
         let place = self.updates.len() - 1;
         self.column_sets.only(place, columns, Some(found_by));
     }
@@ -249,14 +264,14 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
     /// Takes a row that will be deleted, of which the key and the foreign keys are kept.
     pub(crate) fn delete(&mut self, row: &dyn AnyRow<S, R>) {
         let Some(key) = row.raw_key() else {
-            self.undeletable = Some(Conflict::Keyless);
+            self.refused = Some(Conflict::Keyless);
             return;
         };
         if self.of.version.is_some() {
             match row.version() {
                 Some(version) => self.deleted_versions.push(version),
                 None => {
-                    self.undeletable = Some(Conflict::Versionless);
+                    self.refused = Some(Conflict::Versionless);
                     return;
                 }
             }
@@ -289,7 +304,7 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
         links: &[(u16, KeyBytes)],
     ) {
         if self.of.version.is_some() != version.is_some() {
-            self.undeletable = Some(Conflict::Versionless);
+            self.refused = Some(Conflict::Versionless);
         }
         self.deletes.push(key);
         self.deleted_versions.extend(version);
@@ -353,7 +368,7 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
     }
 
     fn sorted(&self) -> Result<[Order; 3], Conflict> {
-        if let Some(conflict) = self.undeletable {
+        if let Some(conflict) = self.refused {
             return Err(conflict);
         }
         let mut updates = 0..self.updates.len();

@@ -351,6 +351,12 @@ fn refused(table: &str, conflict: Conflict, key_text: &dyn Fn(Kept, usize) -> St
             "a row of {table} is to be upserted, which has a version: an upsert would write over a change that nobody has \
              read; read the row and update it, or use `insert_or_ignore`"
         ),
+        Conflict::KeySet => format!(
+            "`OnConflict::set` names the key of {table}, but a row that is there keeps its key: leave the key out"
+        ),
+        Conflict::NothingSet => format!(
+            "`OnConflict::set` names no column of {table}: use `ignore` to leave a row alone that is there"
+        ),
         Conflict::Twice(list, place) => {
             let what = match list {
                 Kept::Inserts => "rows",

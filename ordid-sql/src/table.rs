@@ -36,7 +36,7 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnSet {
-    /// The columns, without the key: positions in [`Table::columns`] that rise. Rows that are upserted are left alone if
+    /// The columns that are written, without the key: positions in [`Table::columns`] that rise. Rows that are upserted are left alone if
     /// there are none.
     pub columns: Vec<usize>,
     /// If the rows are upserted, the columns by which it is found out whether they are there: positions that rise.
@@ -195,6 +195,8 @@ impl Table {
             } => {
                 let mut columns = self.column_sets[set].columns.clone();
                 columns.extend(self.upserted_by(set));
+                columns.sort_unstable();
+                columns.dedup();
                 columns
             }
             Action::UpdateColumns { set } => {

@@ -156,9 +156,16 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns which of the values of an action stand last in the text of an update of one row: those that it is found by.
-    pub(crate) fn last_of(self, table: &Table, names: &TableNames, action: Action) -> Vec<usize> {
-        positions(&names.found_by(table, action))
+    /// Returns which of the values of an action stand first in the text of an update of one row, those that are set, and
+    /// which stand last, those that it is found by.
+    pub(crate) fn of_row(
+        self,
+        table: &Table,
+        names: &TableNames,
+        action: Action,
+    ) -> [Vec<usize>; 2] {
+        let set = names.set_of(table, action, &table.columns_of(action));
+        [set, positions(&names.found_by(table, action))]
     }
 
     /// Writes the statement that does something with so many rows of a table. `set` names the columns
@@ -212,17 +219,19 @@ impl Writer<'_> {
             }
             | Action::FixUp { .. } => {
                 let found_by = names.found_by(table, action);
+                let set_columns = names.set_of(table, action, &columns);
                 let columns = match self.engine.updates {
                     Updates::RowByRow | Updates::Arrays => {
-                        self.update_row(out, names, columns, &found_by)
+                        self.update_row(out, names, set_columns, &found_by)
                     }
                     // As one row needs no list.
                     _ if rows == 1 && set.is_some() => {
-                        self.update_row(out, names, columns, &found_by)
+                        self.update_row(out, names, set_columns, &found_by)
                     }
                     updates => {
-                        self.update(out, names, &columns, &found_by, written, updates);
-                        columns
+                        let columns = [&columns[..], &set_columns];
+                        self.update(out, names, columns, &found_by, written, updates);
+                        columns[0].to_vec()
                     }
                 };
                 (StatementKind::Update, columns)
@@ -405,7 +414,7 @@ impl Writer<'_> {
         self,
         out: &mut String,
         names: &TableNames,
-        columns: &[usize],
+        [columns, set]: [&[usize]; 2],
         found_by: &[(usize, usize)],
         rows: usize,
         updates: Updates,
@@ -422,8 +431,8 @@ impl Writer<'_> {
             }
         }
         let mut separator = "";
-        for column in names.set_of(columns, found_by) {
-            let column = &names.columns[column];
+        for column in set {
+            let column = &names.columns[*column];
             let _ = write!(out, "{separator}{column} = {ROWS}.{column}");
             separator = ", ";
         }
@@ -478,15 +487,15 @@ impl Writer<'_> {
     }
 
     /// ``UPDATE `orders` SET `total` = ? WHERE `id` = ?``: returns the columns in the order of their
-    /// parameters, the key last, and behind it the version that the row was read with.
+    /// parameters, the key last, and behind it the version that the row was read with. A column that is set and by which
+    /// the row is found comes twice.
     fn update_row(
         self,
         out: &mut String,
         names: &TableNames,
-        columns: Vec<usize>,
+        mut columns: Vec<usize>,
         found_by: &[(usize, usize)],
     ) -> Vec<usize> {
-        let mut columns: Vec<_> = names.set_of(&columns, found_by).collect();
         let _ = write!(out, "UPDATE {} SET ", names.table);
         for (number, column) in columns.iter().enumerate() {
             let separator = if number > 0 { ", " } else { "" };

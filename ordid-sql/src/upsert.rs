@@ -29,8 +29,20 @@ pub struct OnConflict<E> {
 pub(crate) struct Upsert {
     /// The columns by which rows are found; `None` for the key's.
     pub(crate) found_by: Option<Vec<usize>>,
-    /// The columns that are written; `None` for all others.
-    pub(crate) set: Option<Vec<usize>>,
+    /// The columns that are written where the row is there.
+    pub(crate) set: Set,
+}
+
+/// Which columns of a row that is there are written.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Set {
+    /// All but the key's and those by which it was found.
+    #[default]
+    Others,
+    /// These.
+    Only(Vec<usize>),
+    /// None.
+    Nothing,
 }
 
 /// What became of a row that was upserted: what [`Flushed::upserted`](crate::Flushed::upserted) returns.
@@ -65,7 +77,7 @@ impl<E> OnConflict<E> {
         Self {
             upsert: Upsert {
                 found_by,
-                set: None,
+                set: Set::Others,
             },
             entity: PhantomData,
         }
@@ -73,16 +85,20 @@ impl<E> OnConflict<E> {
 
     /// Writes these columns alone where the row is there. Without this call, all are written but the key and those by
     /// which it was found.
+    ///
+    /// A column by which it was found may be among them: the values may differ although the database takes them for the
+    /// same, such as by a collation that ignores case. The key's columns may not, and the list may not be empty: the
+    /// flush then fails before it sends anything.
     #[must_use]
     pub fn set(mut self, columns: impl ColumnList<E>) -> Self {
-        self.upsert.set = Some(columns.positions());
+        self.upsert.set = Set::Only(columns.positions());
         self
     }
 
     /// Leaves a row alone that is there.
     #[must_use]
     pub fn ignore(mut self) -> Self {
-        self.upsert.set = Some(Vec::new());
+        self.upsert.set = Set::Nothing;
         self
     }
 

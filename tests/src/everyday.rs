@@ -93,6 +93,8 @@ pub enum Take {
     Ignore,
     /// The person is inserted, or the name is written where the mail address is there.
     NameByMail,
+    /// The person is inserted, or the name and the mail address are written where the mail address is there.
+    NameAndMailByMail,
     /// The person is inserted, or left alone where the mail address is there.
     IgnoreByMail,
 }

@@ -157,12 +157,7 @@ fn bind_each<B: RowBinder>(
     let columns = statements.table(chunk.table).columns_of(chunk.action);
     // What a row is found by comes last in the text.
     let (table, names) = (statements.table(chunk.table), statements.names(chunk.table));
-    let last = statements.writer().last_of(table, names, chunk.action);
-    let others: Vec<usize> = columns
-        .iter()
-        .copied()
-        .filter(|it| !last.contains(it))
-        .collect();
+    let [set, last] = statements.writer().of_row(table, names, chunk.action);
     let mut bound = Vec::with_capacity(chunk.rows.len());
     for row in chunk.rows.clone() {
         let mut values = B::with_room(entity, 1, columns.len());
@@ -170,7 +165,7 @@ fn bind_each<B: RowBinder>(
         if B::BY_COLUMN {
             rows.write(chunk, row..row + 1, &mut values);
         } else {
-            rows.write_only(chunk, row, &others, &mut values);
+            rows.write_only(chunk, row, &set, &mut values);
             rows.write_only(chunk, row, &last, &mut values);
         }
         if let Some(error) = values.take_error() {

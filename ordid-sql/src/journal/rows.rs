@@ -5,6 +5,7 @@ use serde_core::de::DeserializeOwned;
 use super::{
     super::{
         ColumnSet, Columns, PendingRows, Registration, Row, RowSink, Upsert, list::key_of_raw,
+        upsert::Set,
     },
     ColumnValues, JournalRow,
     record::{self, Deleted, List, RowRecords},
@@ -204,7 +205,10 @@ pub(super) fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
                 let (found_by, set, row): Upserted<E> = record::decode(row).map_err(cannot)?;
                 let upsert = Upsert {
                     found_by: Some(positions(&found_by)?),
-                    set: Some(positions(&set)?),
+                    set: match set.is_empty() {
+                        true => Set::Nothing,
+                        false => Set::Only(positions(&set)?),
+                    },
                 };
                 pending_rows.upsert(row, upsert, register);
             }

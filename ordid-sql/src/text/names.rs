@@ -60,15 +60,14 @@ impl TableNames {
         }
     }
 
-    /// Returns those of `columns` that an update sets if it finds its rows by `found_by`.
-    pub(super) fn set_of<'a>(
-        &'a self,
-        columns: &'a [usize],
-        found_by: &'a [(usize, usize)],
-    ) -> impl Iterator<Item = usize> + 'a {
-        let is_found_by = |it: usize| found_by.iter().any(|(_, value)| *value == it);
-        let is_set = move |it: &usize| !self.keys.contains(it) && !is_found_by(*it);
-        columns.iter().copied().filter(is_set)
+    /// Returns those of `columns` that an action's update sets.
+    pub(super) fn set_of(&self, table: &Table, action: Action, columns: &[usize]) -> Vec<usize> {
+        let is_set = |it: &usize| match action {
+            // These may be among those by which the row is found.
+            Action::Upsert { set, .. } => table.column_sets()[set].columns.contains(it),
+            _ => *it < self.columns.len() && !self.keys.contains(it),
+        };
+        columns.iter().copied().filter(is_set).collect()
     }
 
     /// Returns the columns by which an action finds rows, each with the position of the value that it has to have.

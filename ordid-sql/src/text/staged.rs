@@ -202,10 +202,13 @@ impl Writer<'_> {
             let _ = write!(sql, "UPDATE {} AS {TARGET}", names.table);
             String::new()
         };
-        let set = names.set_of(&columns, &found_by).map(|column| {
-            let column = &names.columns[column];
-            format!("{of_target}{column} = {ROWS}.{column}")
-        });
+        let set = names
+            .set_of(table, action, &columns)
+            .into_iter()
+            .map(|column| {
+                let column = &names.columns[column];
+                format!("{of_target}{column} = {ROWS}.{column}")
+            });
         let mut set = set.collect::<Vec<_>>().join(", ");
         if set.is_empty() {
             // The row has to be there all the same.

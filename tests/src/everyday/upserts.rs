@@ -101,7 +101,11 @@ pub(super) async fn rows_are_found_by_unique_columns<W: EverydayWork>(
         person.mail = None;
     }
     let is_there = |number: usize| number < 1_300 && !number.is_multiple_of(100);
-    for take in [Take::NameByMail, Take::IgnoreByMail] {
+    for take in [
+        Take::NameByMail,
+        Take::NameAndMailByMail,
+        Take::IgnoreByMail,
+    ] {
         let outcome = match take {
             Take::IgnoreByMail => Upserted::LeftAlone,
             _ => Upserted::Updated,
@@ -114,7 +118,7 @@ pub(super) async fn rows_are_found_by_unique_columns<W: EverydayWork>(
         let new = again.iter().enumerate();
         let new = new.filter(|(number, _)| !is_there(*number));
         there.extend(new.map(|(_, person)| person.clone()));
-        if take == Take::NameByMail {
+        if take != Take::IgnoreByMail {
             for (person, again) in there.iter_mut().zip(&again).take(1_300) {
                 if again.mail.is_some() {
                     person.name.clone_from(&again.name);
@@ -126,8 +130,9 @@ pub(super) async fn rows_are_found_by_unique_columns<W: EverydayWork>(
         // The next round has keys and addresses of its own.
         for (number, person) in again.iter_mut().enumerate() {
             person.id = Uuid::generate();
+            person.name += "!";
             if number >= 1_300 {
-                person.mail = Some(format!("{number} of the second round"));
+                person.mail = Some(format!("{number} behind {take:?}"));
             }
         }
     }

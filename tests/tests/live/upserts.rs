@@ -38,6 +38,8 @@ struct Visitor {
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let name = "a_row_that_is_never_committed_is_not_left_alone";
     let null = "rows_with_null_where_they_are_looked_for_are_read_by_their_keys";
+    let written = "upserts::columns_by_which_rows_are_found_are_written";
+    let refused = "upserts::what_cannot_be_set_is_refused_before_it_is_sent";
     let locked = "a_stale_row_that_another_transaction_has_locked_is_not_called_gone";
     for server in ["mariadb", "mysql"] {
         on_scratch::<MySql, _, _>(trials, servers, server, name, never_committed);
@@ -45,10 +47,22 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         on_scratch::<MySql, _, _>(trials, servers, server, null, |pool| {
             with_null(pool, "BINARY(16)")
         });
+        on_scratch::<MySql, _, _>(trials, servers, server, written, |pool| {
+            spelt_anew(pool, "BINARY(16)", "VARCHAR(40) COLLATE utf8mb4_general_ci")
+        });
     }
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", null, |pool| {
         with_null(pool, "uuid")
     });
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", written, |pool| async move {
+        let collation = "CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
+        raw_sql(collation).execute(&pool).await?;
+        spelt_anew(pool, "uuid", "TEXT COLLATE no_case").await
+    });
+    sqlite::add(trials, written, |pool: Pool<Sqlite>| {
+        spelt_anew(pool, "BLOB", "TEXT COLLATE NOCASE")
+    });
+    sqlite::add(trials, refused, |pool: Pool<Sqlite>| not_settable(pool));
     sqlite::add(trials, null, |pool: Pool<Sqlite>| with_null(pool, "BLOB"));
 }
 
@@ -87,6 +101,97 @@ where
     work.flush(&pool).await?;
     let visits: Vec<_> = visits.iter().map(Assigned::get).collect();
     assert_eq!(visits, [Some(7); 5]);
+    Ok(())
+}
+
+/// The database takes the old and the new spelling of a mail address for the same.
+async fn spelt_anew<DB: Backend>(pool: Pool<DB>, key: &str, mail: &str) -> Outcome
+where
+    Guest: Entity<DB>,
+    for<'r> (String, String): sqlx::FromRow<'r, DB::Row>,
+    for<'a> <DB as sqlx::Database>::Arguments: sqlx::IntoArguments<DB>,
+    for<'c> &'c Pool<DB>: sqlx::Executor<'c, Database = DB>,
+{
+    let tables = format!(
+        "CREATE TABLE guests (id {key} PRIMARY KEY, mail {mail} UNIQUE, name VARCHAR(40)); {}",
+        flushes_table::<DB>()
+    );
+    let mut connection = pool.acquire().await?;
+    DB::run_script(&mut connection, AssertSqlSafe(tables).into_sql_str()).await?;
+    drop(connection);
+    let guests = |count: usize, name: &str, spell: fn(String) -> String| -> Vec<Guest> {
+        let guest = |number| Guest {
+            id: GuestId::generate(),
+            mail: spell(format!("guest{number:04}@example.org")),
+            name: name.to_owned(),
+        };
+        (0..count).map(guest).collect()
+    };
+    let spell_names = || OnConflict::of(Guest::mail).set((Guest::name, Guest::mail));
+    let spell = || OnConflict::of(Guest::mail).set(Guest::mail);
+    // One row, a few, and more than go by statements of their own.
+    for count in [1, 3, 1_100] {
+        let mut work = UnitOfWork::new();
+        for guest in guests(count, "old", |it| it) {
+            work.upsert_with(guest, OnConflict::of(Guest::mail));
+        }
+        work.flush(&pool).await?;
+        let to_upper = |it: String| it.to_uppercase();
+        let to_title = |it: String| it.replacen('g', "G", 1);
+        for (on_conflict, spelling, name) in [
+            (spell_names(), to_upper as fn(String) -> String, "new"),
+            (spell(), to_title, "new"),
+        ] {
+            let sent = guests(count, "new", spelling);
+            let wanted: Vec<_> = sent
+                .iter()
+                .map(|it| (it.mail.clone(), name.to_owned()))
+                .collect();
+            for guest in sent {
+                work.upsert_with(guest, on_conflict.clone());
+            }
+            let flushed = work.flush(&pool).await?;
+            assert_eq!([flushed.rows(), flushed.updated()], [0, count]);
+            let found: Vec<(String, String)> =
+                query_as("SELECT mail, name FROM guests ORDER BY mail")
+                    .fetch_all(&pool)
+                    .await?;
+            assert_eq!(found, wanted);
+        }
+        let mut connection = pool.acquire().await?;
+        let clear = AssertSqlSafe("DELETE FROM guests".to_owned());
+        DB::run_script(&mut connection, clear.into_sql_str()).await?;
+    }
+    Ok(())
+}
+
+async fn not_settable(pool: Pool<Sqlite>) -> Outcome {
+    for (on_conflict, expected) in [
+        (
+            OnConflict::of(Guest::mail).set((Guest::id, Guest::name)),
+            "`OnConflict::set` names the key of guests, but a row that is there keeps its key: leave the key out",
+        ),
+        (
+            OnConflict::of(Guest::mail).set([]),
+            "`OnConflict::set` names no column of guests: use `ignore` to leave a row alone that is there",
+        ),
+    ] {
+        let mut work = UnitOfWork::new();
+        let guest = Guest {
+            id: GuestId::generate(),
+            mail: "ada@example.org".to_owned(),
+            name: "Ada".to_owned(),
+        };
+        work.upsert_with(guest, on_conflict);
+        // There is no table: nothing is sent.
+        let error = work
+            .flush(&pool)
+            .await
+            .expect_err("the columns cannot be set");
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        let text = source.unwrap_or_default();
+        assert!(error.is_plan() && text.contains(expected), "{text}");
+    }
     Ok(())
 }
 

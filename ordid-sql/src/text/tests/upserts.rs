@@ -5,9 +5,19 @@ use crate::{ColumnSet, UpsertStep};
 
 /// The statement of a step for rows that are found by `parent` and `id`, of whose other columns `total` is written.
 fn step(engine: &EngineProfile, step: UpsertStep, rows: usize) -> (String, Vec<usize>) {
+    step_setting(&[2], engine, step, rows)
+}
+
+/// As [`step`], of these columns.
+fn step_setting(
+    set: &[usize],
+    engine: &EngineProfile,
+    step: UpsertStep,
+    rows: usize,
+) -> (String, Vec<usize>) {
     let mut table = table(KEY_IN_BETWEEN);
     table.column_sets = vec![ColumnSet {
-        columns: vec![2],
+        columns: set.to_vec(),
         found_by: Some(vec![0, 1]),
         rows,
     }];
@@ -98,5 +108,38 @@ fn what_is_there_is_updated_by_what_it_is_found_by() {
     ] {
         let (sql, taken) = step(&engine, UpsertStep::Update, 2);
         assert_eq!((&*sql, &*taken), (update, &columns[..]), "{}", engine.name);
+    }
+}
+
+#[test]
+fn what_a_row_is_found_by_is_written_if_it_is_named() {
+    for (engine, update, columns) in [
+        (
+            EngineProfile::POSTGRES,
+            "UPDATE \"orders\" AS ordid_target SET \"parent\" = ordid_rows.\"parent\" FROM (VALUES ($1, $2)) AS \
+             ordid_rows (\"parent\", \"id\") WHERE ordid_target.\"parent\" = ordid_rows.\"parent\" AND \
+             ordid_target.\"id\" = ordid_rows.\"id\"",
+            &[0, 1][..],
+        ),
+        (
+            EngineProfile::SQL_SERVER,
+            "UPDATE ordid_target SET [parent] = ordid_rows.[parent] FROM [orders] AS ordid_target JOIN (VALUES (@P1, \
+             @P2)) AS ordid_rows ([parent], [id]) ON ordid_target.[parent] = ordid_rows.[parent] AND ordid_target.[id] = \
+             ordid_rows.[id]; SELECT @@ROWCOUNT",
+            &[0, 1],
+        ),
+        (
+            EngineProfile::MYSQL,
+            "UPDATE `orders` SET `parent` = ? WHERE `parent` = ? AND `id` = ?",
+            &[0, 0, 1],
+        ),
+        (
+            EngineProfile::ORACLE,
+            r#"UPDATE "orders" SET "parent" = :1 WHERE "parent" = :2 AND "id" = :3"#,
+            &[0, 0, 1],
+        ),
+    ] {
+        let (sql, taken) = step_setting(&[0], &engine, UpsertStep::Update, 1);
+        assert_eq!((&*sql, &*taken), (update, columns), "{}", engine.name);
     }
 }

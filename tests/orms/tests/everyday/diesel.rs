@@ -180,6 +180,10 @@ macro_rules! database {
                             let by_mail = OnConflict::of(PersonRow::mail).set(PersonRow::name);
                             work.upsert_with(row, by_mail)
                         }
+                        Take::NameAndMailByMail => {
+                            let by_mail = OnConflict::of(PersonRow::mail).set((PersonRow::name, PersonRow::mail));
+                            work.upsert_with(row, by_mail)
+                        }
                         Take::IgnoreByMail => {
                             work.upsert_with(row, OnConflict::of(PersonRow::mail).ignore())
                         }

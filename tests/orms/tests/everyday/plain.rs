@@ -117,6 +117,10 @@ macro_rules! changes {
                         let by_mail = OnConflict::of(PersonRow::mail).set(PersonRow::name);
                         self.0.upsert_with(row, by_mail)
                     }
+                    Take::NameAndMailByMail => {
+                        let by_mail = OnConflict::of(PersonRow::mail).set((PersonRow::name, PersonRow::mail));
+                        self.0.upsert_with(row, by_mail)
+                    }
                     Take::IgnoreByMail => {
                         let by_mail = OnConflict::of(PersonRow::mail).ignore();
                         self.0.upsert_with(row, by_mail)

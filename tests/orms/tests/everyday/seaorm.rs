@@ -208,6 +208,11 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
                 let by_mail = OnConflict::of(person::Model::mail).set(person::Model::name);
                 self.work.upsert_with(row, by_mail)
             }
+            Take::NameAndMailByMail => {
+                let by_mail = OnConflict::of(person::Model::mail)
+                    .set((person::Model::name, person::Model::mail));
+                self.work.upsert_with(row, by_mail)
+            }
             Take::IgnoreByMail => {
                 let by_mail = OnConflict::of(person::Model::mail).ignore();
                 self.work.upsert_with(row, by_mail)
