@@ -544,7 +544,8 @@ impl<B: RowBinder> Work<B> {
                         continue;
                     }
                     let least = writer.engine.stages_from().filter(|_| run.may_stage());
-                    if staging.may_take(&chunk, least, || run.rows_together(0)) {
+                    let least_now = run.stages_from(&chunk, statements.table(chunk.table), least);
+                    if staging.may_take(&chunk, least_now, || run.rows_together(0)) {
                         let (rows, observer) = (&mut self.rows, &mut self.observer);
                         let takes_bulk =
                             takes_bulk::<C>(statements.table(chunk.table), chunk.action);

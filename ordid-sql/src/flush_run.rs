@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::{
-    Attempt, Chunk, Failure, Flush, FlushError, Flushed, Markers, NotBulk, Outcome, PendingRows,
-    Plan, Progress, Retry, RowSink, Step, Table, Tally, Upserted,
+    Action, Attempt, Chunk, Failure, Flush, FlushError, Flushed, Markers, NotBulk, Outcome,
+    PendingRows, Plan, Progress, Retry, RowSink, Step, Table, Tally, Upserted,
     executor::Sent,
     flush_error::{NoProbe, Rest},
     marker::is_too_old_to_decide,
@@ -349,6 +349,27 @@ impl<D> FlushRun<D> {
     /// failed.
     pub(crate) const fn may_stage(&self) -> bool {
         self.may_stage
+    }
+
+    /// Returns from how many rows on those of a chunk go through a temporary table, where that is otherwise `least`: a few
+    /// do if this upsert by other columns than the key's has failed before. Its rows may be there although the database was
+    /// asked for them, as it compares values as they are sent, and the column stores others: rounded ones, or `citext` in
+    /// the place of a text.
+    pub(crate) fn stages_from(
+        &self,
+        chunk: &Chunk,
+        table: &Table,
+        least: Option<usize>,
+    ) -> Option<usize> {
+        let has_failed = self.found.as_ref().is_some_and(|it| it.0.is_like(chunk));
+        match chunk.action {
+            Action::Upsert { set, .. }
+                if has_failed && table.upserted_by(set) != table.key_positions() =>
+            {
+                least.map(|_| 1)
+            }
+            _ => least,
+        }
     }
 
     /// Says that rows go through no temporary table any more.

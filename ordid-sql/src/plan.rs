@@ -114,7 +114,7 @@ impl Chunk {
     }
 
     /// Whether it is of the same action and table.
-    fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
         (self.action, self.table) == (other.action, other.table)
     }
 }

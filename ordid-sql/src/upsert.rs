@@ -62,8 +62,14 @@ impl<E> OnConflict<E> {
         Self::new(None)
     }
 
-    /// A row is there if another one has the same values in these columns: one column, or a tuple or an array of them. A
-    /// row with NULL in one of them is never there.
+    /// A row is there if another one has the same values in these columns: one column, or a tuple or an array of them.
+    ///
+    /// A row with NULL in one of them is never there, so it is always inserted. If the database takes NULL for a value
+    /// that is there once, it refuses the second such row: an index of SQL Server without `WHERE .. IS NOT NULL`, and one
+    /// of PostgreSQL that is `NULLS NOT DISTINCT`. Oracle takes an empty text for NULL, too.
+    ///
+    /// Two rows of one unit of work should not have the same values: some databases refuse them, others let the later
+    /// one win.
     ///
     /// The columns have to be those of a unique index. Without one, the database takes the same values twice where two
     /// flushes write them at the same time, and a flush fails that finds them twice.

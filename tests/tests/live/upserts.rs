@@ -35,17 +35,30 @@ struct Visitor {
     visits: Assigned<i64>,
 }
 
+/// Found by a number that the column rounds.
+#[derive(OrderedKey)]
+#[ordid(table = "tariffs", columns)]
+struct Tariff {
+    id: GuestId,
+    price: f64,
+    name: String,
+}
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let name = "a_row_that_is_never_committed_is_not_left_alone";
     let null = "rows_with_null_where_they_are_looked_for_are_read_by_their_keys";
     let written = "upserts::columns_by_which_rows_are_found_are_written";
     let refused = "upserts::what_cannot_be_set_is_refused_before_it_is_sent";
+    let rounded = "upserts::rows_are_found_by_values_as_their_columns_store_them";
     let locked = "a_stale_row_that_another_transaction_has_locked_is_not_called_gone";
     for server in ["mariadb", "mysql"] {
         on_scratch::<MySql, _, _>(trials, servers, server, name, never_committed);
         on_scratch::<MySql, _, _>(trials, servers, server, locked, stale_and_locked);
         on_scratch::<MySql, _, _>(trials, servers, server, null, |pool| {
             with_null(pool, "BINARY(16)")
+        });
+        on_scratch::<MySql, _, _>(trials, servers, server, rounded, |pool| {
+            stored_otherwise(pool, "BINARY(16)")
         });
         on_scratch::<MySql, _, _>(trials, servers, server, written, |pool| {
             spelt_anew(pool, "BINARY(16)", "VARCHAR(40) COLLATE utf8mb4_general_ci")
@@ -58,6 +71,14 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         let collation = "CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
         raw_sql(collation).execute(&pool).await?;
         spelt_anew(pool, "uuid", "TEXT COLLATE no_case").await
+    });
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", rounded, |pool| {
+        stored_otherwise(pool, "uuid")
+    });
+    let citext = "upserts::rows_are_found_in_citext";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", citext, |pool| async move {
+        raw_sql("CREATE EXTENSION citext").execute(&pool).await?;
+        spelt_anew(pool, "uuid", "citext").await
     });
     sqlite::add(trials, written, |pool: Pool<Sqlite>| {
         spelt_anew(pool, "BLOB", "TEXT COLLATE NOCASE")
@@ -162,6 +183,51 @@ where
         let clear = AssertSqlSafe("DELETE FROM guests".to_owned());
         DB::run_script(&mut connection, clear.into_sql_str()).await?;
     }
+    Ok(())
+}
+
+/// The database compares the rounded value with the one that is sent.
+async fn stored_otherwise<DB: Backend>(pool: Pool<DB>, key: &str) -> Outcome
+where
+    Tariff: Entity<DB>,
+    for<'r> (String,): sqlx::FromRow<'r, DB::Row>,
+    for<'a> <DB as sqlx::Database>::Arguments: sqlx::IntoArguments<DB>,
+    for<'c> &'c Pool<DB>: sqlx::Executor<'c, Database = DB>,
+{
+    let tables = format!(
+        "CREATE TABLE tariffs (id {key} PRIMARY KEY, price DECIMAL(10, 2) UNIQUE, name VARCHAR(40)); {}",
+        flushes_table::<DB>()
+    );
+    let mut connection = pool.acquire().await?;
+    DB::run_script(&mut connection, AssertSqlSafe(tables).into_sql_str()).await?;
+    drop(connection);
+    for (name, on_conflict, became) in [
+        ("old", OnConflict::of(Tariff::price), Upserted::Inserted),
+        ("new", OnConflict::of(Tariff::price), Upserted::Updated),
+        (
+            "ignored",
+            OnConflict::of(Tariff::price).ignore(),
+            Upserted::LeftAlone,
+        ),
+    ] {
+        let mut work = UnitOfWork::new();
+        let ids = [1.234, 5.678].map(|price| {
+            let id = GuestId::generate();
+            let name = name.to_owned();
+            work.upsert_with(Tariff { id, price, name }, on_conflict.clone());
+            id
+        });
+        let flushed = work.flush(&pool).await?;
+        assert_eq!(
+            ids.map(|id| flushed.upserted::<Tariff>(id)),
+            [Some(became); 2],
+            "{name}"
+        );
+    }
+    let names: Vec<(String,)> = query_as("SELECT name FROM tariffs")
+        .fetch_all(&pool)
+        .await?;
+    assert_eq!(names, [("new".to_owned(),), ("new".to_owned(),)]);
     Ok(())
 }
 
