@@ -722,11 +722,17 @@ impl<D> FlushError<D> {
     /// Returns whether a row that was to be updated or deleted is not in the database, or a trigger, a
     /// rule, a view or row-level security passed a row over, also one that was inserted. [`key`](Self::key) is its key.
     ///
+    /// It returns false if two upserted rows have the same values in the columns by which rows are found: then fewer rows
+    /// are changed than were sent, although none is missing.
+    ///
     /// It returns false if a row [is stale](Self::is_stale) and nobody knows whether it is there, for example because
     /// another transaction has locked it on MySQL.
     pub fn is_missing_row(&self) -> bool {
         let is_stale = self.0.stale.as_ref();
-        self.passed_a_row_over() && is_stale.is_none_or(|it| it.found == FoundVersion::NoRow)
+        // Two upserts of one row change fewer rows than there are upserts, and each succeeds by itself.
+        let are_twins = self.action().is_some_and(Action::upserts) && self.key().is_none();
+        let is_gone = is_stale.is_none_or(|it| it.found == FoundVersion::NoRow);
+        self.passed_a_row_over() && is_gone && !are_twins
     }
 
     /// Returns whether the database has changed or inserted fewer rows than it was given.

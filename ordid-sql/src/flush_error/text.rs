@@ -54,8 +54,9 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
                 ),
                 _ if self.action().is_some_and(Action::upserts) => write!(
                     f,
-                    ": {changed} rows were changed by {rows} that are there: another transaction inserts or deletes some, \
-                     or the columns by which rows are found are not unique"
+                    ": {changed} rows were changed by {rows} that are there: two of these have the same values in the \
+                     columns by which rows are found, or another transaction inserts or deletes some, or these columns \
+                     are not unique"
                 ),
                 _ if self.is_stale() => self.fmt_stale(f, *changed, *rows),
                 (true, Some(_), _) => f.write_str(": there is no such row"),

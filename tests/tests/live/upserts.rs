@@ -50,6 +50,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let written = "upserts::columns_by_which_rows_are_found_are_written";
     let refused = "upserts::what_cannot_be_set_is_refused_before_it_is_sent";
     let rounded = "upserts::rows_are_found_by_values_as_their_columns_store_them";
+    let twins = "upserts::two_rows_with_the_same_values_are_no_missing_row";
     let locked = "a_stale_row_that_another_transaction_has_locked_is_not_called_gone";
     for server in ["mariadb", "mysql"] {
         on_scratch::<MySql, _, _>(trials, servers, server, name, never_committed);
@@ -59,6 +60,9 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         });
         on_scratch::<MySql, _, _>(trials, servers, server, rounded, |pool| {
             stored_otherwise(pool, "BINARY(16)")
+        });
+        on_scratch::<MySql, _, _>(trials, servers, server, twins, |pool| {
+            same_twice(pool, "BINARY(16)", true)
         });
         on_scratch::<MySql, _, _>(trials, servers, server, written, |pool| {
             spelt_anew(pool, "BINARY(16)", "VARCHAR(40) COLLATE utf8mb4_general_ci")
@@ -74,6 +78,12 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     });
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", rounded, |pool| {
         stored_otherwise(pool, "uuid")
+    });
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", twins, |pool| {
+        same_twice(pool, "uuid", false)
+    });
+    sqlite::add(trials, twins, |pool: Pool<Sqlite>| {
+        same_twice(pool, "BLOB", false)
     });
     let citext = "upserts::rows_are_found_in_citext";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", citext, |pool| async move {
@@ -228,6 +238,50 @@ where
         .fetch_all(&pool)
         .await?;
     assert_eq!(names, [("new".to_owned(),), ("new".to_owned(),)]);
+    Ok(())
+}
+
+/// Two rows of a flush are found by the same mail address: the later one wins, or both are refused.
+async fn same_twice<DB: Backend>(pool: Pool<DB>, key: &str, wins: bool) -> Outcome
+where
+    Guest: Entity<DB>,
+    for<'r> (String,): sqlx::FromRow<'r, DB::Row>,
+    for<'a> <DB as sqlx::Database>::Arguments: sqlx::IntoArguments<DB>,
+    for<'c> &'c Pool<DB>: sqlx::Executor<'c, Database = DB>,
+{
+    let tables = format!(
+        "CREATE TABLE guests (id {key} PRIMARY KEY, mail VARCHAR(40) UNIQUE, name VARCHAR(40)); {}",
+        flushes_table::<DB>()
+    );
+    let mut connection = pool.acquire().await?;
+    DB::run_script(&mut connection, AssertSqlSafe(tables).into_sql_str()).await?;
+    drop(connection);
+    let mut work = UnitOfWork::new();
+    let upsert = |work: &mut UnitOfWork<DB>, name: &str| {
+        let guest = Guest {
+            id: GuestId::generate(),
+            mail: "ada@example.org".to_owned(),
+            name: name.to_owned(),
+        };
+        work.upsert_with(guest, OnConflict::of(Guest::mail).set(Guest::name));
+    };
+    upsert(&mut work, "old");
+    work.flush(&pool).await?;
+    upsert(&mut work, "first");
+    upsert(&mut work, "second");
+    match work.flush(&pool).await {
+        Ok(flushed) => assert!(wins && flushed.updated() == 2),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(!wins && !error.is_missing_row(), "{text}");
+            let cause = "1 rows were changed by 2 that are there: two of these have the same values in the columns by \
+                         which rows are found";
+            assert!(text.contains(cause), "{text}");
+        }
+    }
+    let names: Vec<(String,)> = query_as("SELECT name FROM guests").fetch_all(&pool).await?;
+    let name = if wins { "second" } else { "old" };
+    assert_eq!(names, [(name.to_owned(),)]);
     Ok(())
 }
 
