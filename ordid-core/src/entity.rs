@@ -65,6 +65,8 @@ pub trait OrderedKey {
     const COUNTS_INSERTS: bool = true;
     /// The position in [`COLUMNS`](Self::COLUMNS) of the row's [`Version`], if it has one.
     const VERSION: Option<usize> = None;
+    /// Whether the row's version is one that [reads a clock](Version::READS_CLOCK).
+    const VERSION_READS_CLOCK: bool = false;
     /// The columns under `#[ordid(returning)]`, which the database fills, unquoted. A derived entity has them besides
     /// [`COLUMNS`](Self::COLUMNS); a model of SeaORM has them in both.
     const RETURNING: &'static [&'static str] = &[];

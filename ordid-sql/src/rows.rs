@@ -222,7 +222,7 @@ impl<S: RowSink + 'static> Rows<S> {
             return self.entities.write_upsert(place, sink);
         }
         self.entities.write(list, place, sink);
-        if action == Action::Delete {
+        if list == Kept::Deletes {
             self.entities.write_deleted_version(place, sink);
         }
     }

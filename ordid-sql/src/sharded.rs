@@ -166,16 +166,31 @@ impl<W: WrapsWork> Sharded<W> {
             .try_for_each(|work| place(work.work_mut(), copy(&entity)))
     }
 
+    /// Refuses to update a row of which each shard would write another version.
+    fn check_version<E: OrderedKey + 'static>(&self) -> Result<(), Error> {
+        match E::VERSION_READS_CLOCK && self.sharding.copy_of::<E>().is_some() {
+            false => Ok(()),
+            true => Err(Error::plan(format!(
+                "rows of {} are on each of the {} shards, and their version is a time, of which each shard would write \
+                 another one: use an integer as the version",
+                E::TABLE,
+                self.sharding.shards()
+            ))),
+        }
+    }
+
     /// Adds an entity whose row will be updated, on the shard that it belongs to now or on all.
     ///
     /// # Errors
     ///
-    /// As [`Sharding::shard_of`].
+    /// As [`Sharding::shard_of`]. It is also an error if rows of the type are on all shards and have a version that
+    /// [reads a clock](ordid_core::Version::READS_CLOCK).
     pub fn update<E: Row<W::Binder>>(
         &mut self,
         entity: E,
         register: Register<W::Binder, E>,
     ) -> Result<(), Error> {
+        self.check_version::<E>()?;
         self.place(entity, |work, entity| {
             work.update(entity, register);
             Ok(())
@@ -186,13 +201,14 @@ impl<W: WrapsWork> Sharded<W> {
     ///
     /// # Errors
     ///
-    /// As [`Sharding::shard_of`].
+    /// As [`update`](Self::update).
     pub fn update_columns<E: Row<W::Binder>>(
         &mut self,
         entity: E,
         columns: &impl ColumnList<E>,
         register: Register<W::Binder, E>,
     ) -> Result<(), Error> {
+        self.check_version::<E>()?;
         self.place(entity, |work, entity| {
             work.update_columns(entity, columns, register);
             Ok(())
@@ -204,7 +220,7 @@ impl<W: WrapsWork> Sharded<W> {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Sharding::shard_of`] and [`Tracked::into_changed`]; the row is not added then.
+    /// Returns the errors of [`update`](Self::update) and [`Tracked::into_changed`]; the row is not added then.
     pub fn update_changed<E: Row<W::Binder> + Fields<Values>>(
         &mut self,
         row: Tracked<E>,

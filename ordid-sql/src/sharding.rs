@@ -238,6 +238,9 @@ impl Sharding {
     /// );
     /// # Ok::<(), ordid_core::Error>(())
     /// ```
+    ///
+    /// Such rows may have a version, but it has to be an integer: of a time, each shard would write another one, so an
+    /// update is an error.
     #[must_use]
     pub fn everywhere<E: OrderedKey + Clone + 'static>(mut self) -> Self {
         let copy: Copy<E> = E::clone;

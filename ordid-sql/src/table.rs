@@ -112,14 +112,15 @@ impl Table {
     }
 
     /// Returns whether an action finds rows only if they still have the version that they were read with. The others are
-    /// done with rows that this flush inserts, or that it deletes behind them.
+    /// done with rows that this flush inserts.
     pub(crate) fn checks_version(&self, action: Action) -> bool {
         let is_checked = match action {
-            Action::Update | Action::UpdateColumns { .. } | Action::Delete => true,
-            Action::Insert
-            | Action::Upsert { .. }
-            | Action::FixUp { .. }
-            | Action::Unlink { .. } => false,
+            Action::Update
+            | Action::UpdateColumns { .. }
+            // In chunks, it is committed before the row is deleted.
+            | Action::Unlink { .. }
+            | Action::Delete => true,
+            Action::Insert | Action::Upsert { .. } | Action::FixUp { .. } => false,
         };
         is_checked && self.version.is_some()
     }

@@ -222,11 +222,12 @@ impl Writer<'_> {
                 let set_columns = names.set_of(table, action, &columns);
                 let columns = match self.engine.updates {
                     Updates::RowByRow | Updates::Arrays => {
-                        self.update_row(out, names, set_columns, &found_by)
+                        let keeps = matches!(action, Action::FixUp { .. });
+                        self.update_row(out, names, set_columns, &found_by, keeps)
                     }
                     // As one row needs no list.
                     _ if rows == 1 && set.is_some() => {
-                        self.update_row(out, names, set_columns, &found_by)
+                        self.update_row(out, names, set_columns, &found_by, false)
                     }
                     updates => {
                         let columns = [&columns[..], &set_columns];
@@ -239,13 +240,14 @@ impl Writer<'_> {
             Action::Unlink { parent } => {
                 let parent = table.position_of(table.parents()[parent].column());
                 let parent = &names.columns[parent];
-                let found_by = names.key();
+                let found_by = names.found_by(table, action);
                 self.with_found(out, names, &found_by, written);
                 if self.joins(&found_by, written) {
                     let _ = write!(out, "UPDATE {TARGET} SET {parent} = NULL");
                 } else {
                     let _ = write!(out, "UPDATE {} SET {parent} = NULL", names.table);
                 }
+                self.keep_version(out, names);
                 self.where_found(out, names, &found_by, written);
                 (StatementKind::SetNull, positions(&found_by))
             }
@@ -488,13 +490,14 @@ impl Writer<'_> {
 
     /// ``UPDATE `orders` SET `total` = ? WHERE `id` = ?``: returns the columns in the order of their
     /// parameters, the key last, and behind it the version that the row was read with. A column that is set and by which
-    /// the row is found comes twice.
+    /// the row is found comes twice. `keeps_version` is that the version stays, where the database would raise it.
     fn update_row(
         self,
         out: &mut String,
         names: &TableNames,
         mut columns: Vec<usize>,
         found_by: &[(usize, usize)],
+        keeps_version: bool,
     ) -> Vec<usize> {
         let _ = write!(out, "UPDATE {} SET ", names.table);
         for (number, column) in columns.iter().enumerate() {
@@ -507,10 +510,22 @@ impl Writer<'_> {
             let key = &names.columns[names.keys[0]];
             let _ = write!(out, "{key} = {key}");
         }
+        if keeps_version {
+            self.keep_version(out, names);
+        }
         out.push_str(" WHERE ");
         self.all_of(out, names, found_by, columns.len() + 1);
         columns.extend(positions(found_by));
         columns
+    }
+
+    /// ``, `version` = `version` ``: MySQL raises a column that is `ON UPDATE CURRENT_TIMESTAMP` by itself if an update
+    /// does not set it, so the program would not know the row's version.
+    fn keep_version(self, out: &mut String, names: &TableNames) {
+        if let (Updates::RowByRow, Some(version)) = (self.engine.updates, names.version) {
+            let version = names.column(version);
+            let _ = write!(out, ", {version} = {version}");
+        }
     }
 
     /// Returns whether rows are found by a join with a list of their values.

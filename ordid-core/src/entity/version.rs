@@ -26,6 +26,10 @@ use alloc::string::{String, ToString as _};
             with the feature of this name of `ordid`"
 )]
 pub trait Version: Sized {
+    /// Whether [`next`](Self::next) reads a clock, so that two calls return different versions. Rows that are on every
+    /// shard cannot be updated then, as each copy would get another version.
+    const READS_CLOCK: bool = false;
+
     /// Returns the version that an update writes: another one than this.
     #[must_use]
     fn next(&self) -> Self;
@@ -92,6 +96,8 @@ mod chrono {
     const SECOND: i128 = 1_000_000_000;
 
     impl Version for DateTime<Utc> {
+        const READS_CLOCK: bool = true;
+
         fn next(&self) -> Self {
             Self::from_number(timestamps::next(self.to_number()))
         }
@@ -113,6 +119,8 @@ mod chrono {
     }
 
     impl Version for NaiveDateTime {
+        const READS_CLOCK: bool = true;
+
         fn next(&self) -> Self {
             self.and_utc().next().naive_utc()
         }
@@ -134,22 +142,33 @@ mod chrono {
 #[cfg(feature = "time")]
 mod time {
     use alloc::string::{String, ToString as _};
-    use time::{OffsetDateTime, PrimitiveDateTime};
+    use time::{OffsetDateTime, PrimitiveDateTime, UtcOffset};
 
     use super::{Version, timestamps};
 
+    /// In a number, the seconds of the offset are counted by this. The nanoseconds of all times are below its half.
+    const OFFSET: i128 = 1 << 80;
+
     impl Version for OffsetDateTime {
+        const READS_CLOCK: bool = true;
+
         fn next(&self) -> Self {
-            Self::from_number(timestamps::next(self.to_number()))
+            Self::from_number(timestamps::next(self.unix_timestamp_nanos()))
         }
 
+        /// Returns the nanoseconds since 1970 and, above them, the offset: SQLite compares the text of both.
         fn to_number(&self) -> i128 {
-            self.unix_timestamp_nanos()
+            let offset = i128::from(self.offset().whole_seconds());
+            offset * OFFSET + self.unix_timestamp_nanos()
         }
 
         fn from_number(number: i128) -> Self {
-            let time = Self::from_unix_timestamp_nanos(number);
-            time.unwrap_or_else(|_| PrimitiveDateTime::MAX.assume_utc())
+            let offset = (number + OFFSET / 2).div_euclid(OFFSET);
+            let time = Self::from_unix_timestamp_nanos(number - offset * OFFSET);
+            let time = time.unwrap_or_else(|_| PrimitiveDateTime::MAX.assume_utc());
+            let offset = i32::try_from(offset).ok();
+            let offset = offset.and_then(|it| UtcOffset::from_whole_seconds(it).ok());
+            offset.map_or(time, |offset| time.to_offset(offset))
         }
 
         fn to_text(&self) -> String {
@@ -158,6 +177,8 @@ mod time {
     }
 
     impl Version for PrimitiveDateTime {
+        const READS_CLOCK: bool = true;
+
         fn next(&self) -> Self {
             Self::from_number(timestamps::next(self.to_number()))
         }
@@ -220,7 +241,7 @@ mod tests {
     #[cfg(feature = "time")]
     #[test]
     fn timestamps_of_time_rise_by_whole_microseconds() {
-        use ::time::{Duration, OffsetDateTime, PrimitiveDateTime};
+        use ::time::{Duration, OffsetDateTime, PrimitiveDateTime, UtcOffset};
 
         let now = OffsetDateTime::now_utc();
         let late = now + Duration::days(1_000);
@@ -230,6 +251,18 @@ mod tests {
             OffsetDateTime::UNIX_EPOCH - Duration::nanoseconds(1),
         ]);
         next_is_another(&[PrimitiveDateTime::new(now.date(), now.time())]);
+        let far = [
+            PrimitiveDateTime::MIN + Duration::DAY,
+            PrimitiveDateTime::new(now.date(), now.time()),
+            PrimitiveDateTime::MAX - Duration::DAY,
+        ];
+        for offset in [(0, 0, 0), (2, 0, 0), (-9, -30, 0), (5, 45, 1)] {
+            let offset = UtcOffset::from_hms(offset.0, offset.1, offset.2).unwrap();
+            for time in far.map(|it| it.assume_offset(offset)) {
+                let again = OffsetDateTime::from_number(time.to_number());
+                assert_eq!((again, again.offset()), (time, offset));
+            }
+        }
         let next = late.next();
         assert_eq!(next.nanosecond() % 1_000, 0);
         assert!(next > late && next <= late + Duration::microseconds(1));

@@ -308,6 +308,7 @@ pub(super) fn version(
     let private = private.at(span);
     Some(quote_spanned! {span=>
         const VERSION: #private::Option<#private::usize> = #private::Some(#position);
+        const VERSION_READS_CLOCK: #private::bool = <#ty as #private::Version>::READS_CLOCK;
 
         fn version(&self) -> #private::Option<#private::i128> {
             #number

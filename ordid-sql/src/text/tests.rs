@@ -393,6 +393,39 @@ fn rows_with_a_version_are_found_by_it() {
     }
 }
 
+/// A row that is deleted is unlinked only with the version that it was read with, and MySQL must not raise the version.
+#[test]
+fn a_row_with_a_version_is_unlinked_by_it_and_keeps_it() {
+    let of = |engine: &EngineProfile, action| {
+        let mut table = table(KEY_IN_BETWEEN);
+        table.version = Some(2);
+        let names = TableNames::of(&table, engine);
+        let statement = Writer::new(engine).statement(&table, &names, action, 1, None);
+        (statement.sql.to_string(), statement.columns.to_vec())
+    };
+    for (engine, unlink, fix_up) in [
+        (
+            EngineProfile::POSTGRES,
+            r#"UPDATE "orders" SET "parent" = NULL WHERE "id" = $1 AND "total" = $2"#,
+            "UPDATE \"orders\" AS ordid_target SET \"parent\" = ordid_rows.\"parent\" FROM (VALUES ($1, $2)) AS \
+             ordid_rows (\"parent\", \"id\") WHERE ordid_target.\"id\" = ordid_rows.\"id\"",
+        ),
+        (
+            EngineProfile::MYSQL,
+            "UPDATE `orders` SET `parent` = NULL, `total` = `total` WHERE `id` = ? AND `total` = ?",
+            "UPDATE `orders` SET `parent` = ?, `total` = `total` WHERE `id` = ?",
+        ),
+        (
+            EngineProfile::ORACLE,
+            r#"UPDATE "orders" SET "parent" = NULL WHERE "id" = :1 AND "total" = :2"#,
+            r#"UPDATE "orders" SET "parent" = :1 WHERE "id" = :2"#,
+        ),
+    ] {
+        assert_eq!(of(&engine, UNLINK), (unlink.to_owned(), vec![1, 3]));
+        assert_eq!(of(&engine, FIX_UP), (fix_up.to_owned(), vec![0, 1]));
+    }
+}
+
 /// The row has to be there all the same.
 #[test]
 fn a_row_with_nothing_but_its_key_is_updated() {

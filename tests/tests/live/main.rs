@@ -37,6 +37,7 @@ mod staged;
 mod tenants;
 mod traps;
 mod upserts;
+mod versions;
 
 use ordid_sqlx::UnitOfWork;
 use ordid_tests::{
@@ -77,6 +78,7 @@ fn main() {
             tenants::trials(servers, trials);
             traps::trials(servers, trials);
             upserts::trials(servers, trials);
+            versions::trials(servers, trials);
             shards::trials(servers, trials);
         },
     );
