@@ -690,7 +690,8 @@ macro_rules! sharded_unit_of_work {
             ///
             /// # Errors
             ///
-            /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of).
+            /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of). It is also an error if rows of the type are on all
+            /// shards and have a version that is a time, of which each shard would write another one.
             pub fn update<E: $entity>(&mut self, entity: $taken) -> Result<(), ordid_core::Error> {
                 self.0.update($changed(entity), <E as $entity>::__register)
             }
@@ -700,7 +701,7 @@ macro_rules! sharded_unit_of_work {
             ///
             /// # Errors
             ///
-            /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of).
+            /// As [`update`](Self::update).
             pub fn update_columns<E: $entity>(
                 &mut self,
                 entity: $taken,
@@ -790,8 +791,7 @@ macro_rules! sharded_unit_of_work {
             ///
             /// # Errors
             ///
-            /// Returns the errors of [`Sharding::shard_of`](ordid_sql::Sharding::shard_of) and
-            /// [`UnitOfWork::update_changed`].
+            /// Returns the errors of [`update`](Self::update) and [`UnitOfWork::update_changed`].
             pub fn update_changed<E>(
                 &mut self,
                 row: ordid_core::Tracked<E>,

@@ -1,5 +1,4 @@
-//! Versions of rows that are written more than once in a flush: rows of circles, which are inserted with NULL and fixed up,
-//! or whose foreign key is set to NULL before they are deleted.
+//! Versions of rows: in circles, whose rows are written twice in a flush, on every shard, and as times with an offset.
 
 use libtest_mimic::Trial;
 use ordid::{KeyType, OrderedKey, Version, uuid::Uuid};
@@ -10,6 +9,7 @@ use ordid_tests::servers::Servers;
 use sqlx::{
     AssertSqlSafe, FromRow, MySql, Pool, Postgres, SqlSafeStr as _, Sqlite, query_as, raw_sql,
 };
+use time::{OffsetDateTime, UtcOffset};
 
 use crate::{Outcome, on_scratch, sqlite};
 
@@ -34,6 +34,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         everywhere();
         Ok(())
     }));
+    let offset = "versions::a_time_keeps_its_offset";
+    sqlite::add(trials, offset, with_offset);
     sqlite::add(trials, stale, |pool: Pool<Sqlite>| {
         changed_meanwhile(pool, "BLOB")
     });
@@ -110,6 +112,37 @@ async fn raised_by_the_database(pool: Pool<MySql>) -> Outcome {
     found.iter().for_each(|it| work.delete(it));
     let flushed = work.flush(&pool).await?;
     assert_eq!(flushed.deleted(), 2);
+    Ok(())
+}
+
+#[derive(OrderedKey, Clone)]
+#[ordid(table = "deliveries", columns)]
+struct Delivery {
+    id: PartId,
+    #[ordid(version)]
+    changed: OffsetDateTime,
+}
+
+/// SQLite compares the text, which has the offset.
+async fn with_offset(pool: Pool<Sqlite>) -> Outcome {
+    let tables = format!(
+        "CREATE TABLE deliveries (id BLOB PRIMARY KEY, changed TEXT NOT NULL); {}",
+        flushes_table::<Sqlite>()
+    );
+    raw_sql(AssertSqlSafe(tables)).execute(&pool).await?;
+    let changed = OffsetDateTime::UNIX_EPOCH.to_offset(UtcOffset::from_hms(2, 0, 0)?);
+    let mut work = UnitOfWork::new();
+    let id = work.add(Delivery {
+        id: PartId::generate(),
+        changed,
+    });
+    work.flush(&pool).await?;
+    let (changed,): (OffsetDateTime,) = query_as("SELECT changed FROM deliveries")
+        .fetch_one(&pool)
+        .await?;
+    work.delete(&Delivery { id, changed });
+    let flushed = work.flush(&pool).await?;
+    assert_eq!(flushed.deleted(), 1);
     Ok(())
 }
 
