@@ -24,7 +24,7 @@ use ordid::{
     scheme::snowflake::SnowflakeNode,
     uuid::Uuid,
 };
-use ordid_oracle::{Error, Retry, Stored, UnitOfWork, Upserted, column};
+use ordid_oracle::{Error, OnConflict, Retry, Stored, UnitOfWork, Upserted, column};
 use tempfile::TempDir;
 
 /// The recorder, compiled and loaded once.

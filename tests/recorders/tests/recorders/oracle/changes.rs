@@ -110,6 +110,31 @@ fn rows_that_may_be_there_are_asked_for() {
     assert_eq!([&rows[1][0], &rows[2][0]], [&key(0), &key(1)]);
 }
 
+/// A column by which a row is found is bound twice if it is also written.
+#[test]
+fn columns_by_which_rows_are_found_are_written() {
+    let asked = r#"SELECT '0' FROM "SHOP"."CUSTOMERS" WHERE "FULL_NAME" = :1"#;
+    let recorder = Recorder::new(&format!("rows 0 {asked}"));
+    let mut work = UnitOfWork::new();
+    let by_name = OnConflict::of(Customer::full_name).set((Customer::full_name, Customer::credit));
+    let keys = ["a", "b"].map(|name| work.upsert_with(customer(Some(name), 7), by_name.clone()));
+    let flushed = work.flush(&recorder.connection).expect("flushed");
+    let update =
+        r#"UPDATE "SHOP"."CUSTOMERS" SET "FULL_NAME" = :1, "CREDIT" = :2 WHERE "FULL_NAME" = :3"#;
+    assert_eq!(
+        recorder.statements(),
+        [RECORD, asked, asked, update, "COMMIT"]
+    );
+    let became = keys.map(|key| flushed.upserted::<Customer>(key));
+    assert_eq!(became, [Some(Upserted::Updated); 2]);
+    let rows = recorder.rows();
+    for (row, name) in rows[3..].iter().zip(["a", "b"]) {
+        let name = format!("1:{}", hex(name.as_bytes()));
+        assert_eq!((&row[0], &row[2]), (&name, &name));
+        assert_eq!((row.len(), number(&row[1])), (3, 7));
+    }
+}
+
 /// The columns that the database fills are read by key behind the last statement, row by row, and known after the COMMIT.
 #[test]
 fn what_the_database_fills_is_read_back() {
