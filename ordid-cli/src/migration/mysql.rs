@@ -39,6 +39,7 @@ struct FoundColumn {
     extra: String,
     /// Digits of a second's fraction; `None` if it is not a time.
     precision: Option<u32>,
+    comment: Option<String>,
 }
 
 impl FoundColumn {
@@ -300,7 +301,7 @@ async fn columns(
     name: &str,
 ) -> Result<Vec<FoundColumn>, Failure> {
     let query = format!(
-        "SELECT column_name, column_type, column_default, lower(extra), datetime_precision, data_type FROM \
+        "SELECT column_name, column_type, column_default, lower(extra), datetime_precision, data_type, column_comment FROM \
          information_schema.columns WHERE {} ORDER BY ordinal_position",
         of(schema, name)
     );
@@ -313,6 +314,7 @@ async fn columns(
         extra: text(row, 3),
         precision: matches!(text(row, 5).as_str(), "datetime" | "timestamp" | "date")
             .then(|| text(row, 4).parse().unwrap_or(0)),
+        comment: row.get(6).cloned().flatten().filter(|it| !it.is_empty()),
     };
     Ok(rows.iter().map(column).collect())
 }
@@ -384,6 +386,7 @@ async fn tables(
         name: key.name.clone(),
         sql_type: key.sql_type.clone(),
         not_null: true,
+        comment: key.comment.clone(),
         reference: None,
     };
     let mut tables = vec![Moved {
@@ -401,7 +404,7 @@ async fn tables(
     let query = format!(
         "SELECT k.table_schema, k.table_name, k.constraint_name, k.column_name, c.column_type, c.is_nullable, r.delete_rule, \
          r.update_rule, (SELECT count(*) FROM information_schema.key_column_usage o WHERE o.constraint_schema = \
-         k.constraint_schema AND o.constraint_name = k.constraint_name AND o.table_name = k.table_name), c.column_default \
+         k.constraint_schema AND o.constraint_name = k.constraint_name AND o.table_name = k.table_name), c.column_default, c.column_comment \
          FROM information_schema.key_column_usage k \
          JOIN information_schema.referential_constraints r ON r.constraint_schema = k.constraint_schema AND \
          r.constraint_name = k.constraint_name AND r.table_name = k.table_name \
@@ -450,6 +453,7 @@ async fn tables(
             name: text(&row, 3),
             sql_type: text(&row, 4),
             not_null: text(&row, 5) == "NO",
+            comment: row.get(10).cloned().flatten().filter(|it| !it.is_empty()),
             reference: Some(ForeignKey {
                 name: constraint,
                 definition: actions.clone(),

@@ -39,6 +39,8 @@ struct Found {
     has_update_triggers: bool,
     /// The sequence that belongs to the key.
     sequence: Option<Sequence>,
+    /// The statements that give the new columns the statistics targets of the old ones.
+    statistics: Vec<String>,
 }
 
 /// A sequence that is dropped with its column.
@@ -72,6 +74,7 @@ struct FoundColumn {
     sql_type: String,
     default: Option<String>,
     is_identity: bool,
+    comment: Option<String>,
 }
 
 /// Makes the server write schemas into its texts.
@@ -289,6 +292,7 @@ async fn read(
         is_superuser,
         has_update_triggers: false,
         sequence: None,
+        statistics: Vec::new(),
     };
     found.sequence = sequence(session, &oid, &found.key).await?;
     if let Some(Sequence {
@@ -344,7 +348,8 @@ fn depends(tables: &[Moved], name: fn(&Column) -> String, known: &[String]) -> S
 
 async fn columns(session: &mut Session, oid: &str) -> Result<Vec<FoundColumn>, Failure> {
     let query = format!(
-        "SELECT a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '' \
+        "SELECT a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '', \
+         col_description(a.attrelid, a.attnum) \
          FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
          WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
     );
@@ -355,6 +360,7 @@ async fn columns(session: &mut Session, oid: &str) -> Result<Vec<FoundColumn>, F
         sql_type: text(row, 2),
         default: row.get(3).cloned().flatten(),
         is_identity: is_true(row, 4),
+        comment: row.get(5).cloned().flatten(),
     };
     Ok(rows.iter().map(column).collect())
 }
@@ -395,6 +401,7 @@ async fn tables(
         name: key.name.clone(),
         sql_type: key.sql_type.clone(),
         not_null: true,
+        comment: key.comment.clone(),
         reference: None,
     };
     let mut tables = vec![Moved {
@@ -408,7 +415,7 @@ async fn tables(
          a.attnotnull, f.condeferrable, c.relkind = 'p' OR c.relispartition, pg_has_role(c.relowner, 'MEMBER'), \
          pg_get_constraintdef(f.oid), {number} = ANY (f.confkey), a.attgenerated <> '', \
          CASE WHEN a.attidentity <> '' THEN 'an identity' ELSE pg_get_expr(d.adbin, d.adrelid) END, \
-         EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid) \
+         EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid), col_description(c.oid, a.attnum) \
          FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1] \
          LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
@@ -467,6 +474,7 @@ async fn tables(
             name: text(&row, 4),
             sql_type: text(&row, 5),
             not_null: is_true(&row, 6),
+            comment: row.get(15).cloned().flatten(),
             reference: Some(ForeignKey {
                 name: constraint,
                 actions: String::new(),

@@ -32,6 +32,8 @@ pub(crate) struct Column {
     pub(crate) sql_type: String,
     /// Whether it is `NOT NULL`.
     pub(crate) not_null: bool,
+    /// Its comment.
+    pub(crate) comment: Option<String>,
     /// Its foreign key; the key itself has none here.
     pub(crate) reference: Option<ForeignKey>,
 }

@@ -174,9 +174,10 @@ impl Writer<'_> {
         let statement = |table: &Moved| {
             let columns = Self::each(table, |it| {
                 format!(
-                    "ADD COLUMN {} {} NULL{}",
+                    "ADD COLUMN {} {} NULL{}{}",
                     quote(&it.new_name()),
                     self.sql_type(),
+                    comment_of(it),
                     self.hidden()
                 )
             });
@@ -410,12 +411,13 @@ impl Writer<'_> {
     /// Returns the definition of a new column at the switch: those of a primary key are NOT NULL.
     fn new_definition(&self, table: &Moved, column: &Column) -> String {
         let sql_type = self.sql_type();
+        let comment = comment_of(column);
         if !Self::in_primary(table).any(|it| it.name == column.name) {
-            return format!("{sql_type} NULL");
+            return format!("{sql_type} NULL{comment}");
         }
         match column.reference {
-            None => format!("{sql_type} NOT NULL DEFAULT ({})", self.new_key()),
-            Some(_) => format!("{sql_type} NOT NULL DEFAULT {}", nothing(sql_type)),
+            None => format!("{sql_type} NOT NULL DEFAULT ({}){comment}", self.new_key()),
+            Some(_) => format!("{sql_type} NOT NULL DEFAULT {}{comment}", nothing(sql_type)),
         }
     }
 
@@ -469,6 +471,14 @@ impl Writer<'_> {
             self.rows(100_000.0),
             statements,
         )
+    }
+}
+
+/// Returns the comment of a column behind a space, in the literals of `apply`: a backslash means something there.
+fn comment_of(column: &Column) -> String {
+    match &column.comment {
+        Some(comment) => format!(" COMMENT {}", literal(&comment.replace('\\', "\\\\"))),
+        None => String::new(),
     }
 }
 

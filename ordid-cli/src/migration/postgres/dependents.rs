@@ -2,7 +2,7 @@
 
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
-use super::{Found, is_indexed, is_true, text};
+use super::{Found, is_indexed, is_true, quote, text};
 use crate::{
     failure::Failure,
     migration::{
@@ -41,6 +41,16 @@ pub(super) async fn dependents(
                     "{} depends on {title}.{}: drop it, and create it again after the switch",
                     text(&row, 0),
                     column.name
+                ));
+            }
+            let statistics = format!(
+                "SELECT attstattarget FROM pg_attribute WHERE attrelid = {regclass} AND attname = {} AND attstattarget >= 0",
+                literal(&column.name)
+            );
+            if let Some(target) = session.value(&statistics).await? {
+                found.statistics.push(format!(
+                    "ALTER TABLE {name} ALTER COLUMN {} SET STATISTICS {target}",
+                    quote(&column.new_name())
                 ));
             }
             let more = format!(
@@ -128,7 +138,8 @@ async fn indexes(
 ) -> Result<Vec<Index>, Failure> {
     let names: Vec<String> = table.columns.iter().map(|it| literal(&it.name)).collect();
     let query = format!(
-        "SELECT c.relname, i.indisprimary, i.indisunique, k.oid IS NOT NULL, pg_get_indexdef(i.indexrelid), \
+        "SELECT c.relname, i.indisprimary, i.indisunique, k.oid IS NOT NULL, pg_get_indexdef(i.indexrelid) || \
+         coalesce((SELECT ' TABLESPACE ' || quote_ident(spcname) FROM pg_tablespace WHERE oid = c.reltablespace), ''), \
          i.indexprs IS NOT NULL OR i.indpred IS NOT NULL, i.indisreplident, i.indisexclusion, \
          (SELECT string_agg(o.opcname, ', ') FROM unnest(i.indkey::int[], i.indclass::oid[]) AS k (number, class) \
          JOIN pg_opclass o ON o.oid = k.class AND NOT o.opcdefault \

@@ -131,7 +131,7 @@ impl Writer<'_> {
             format!("ALTER TABLE {} {}", self.table(table), columns.join(", "))
         });
         // A table each, so that no transaction waits for a second lock.
-        let statements = statements
+        let mut statements: Vec<Statement> = statements
             .zip(&self.found.tables)
             .map(|(sql, table)| {
                 Statement::new(sql).unless(format!(
@@ -141,6 +141,19 @@ impl Writer<'_> {
                 ))
             })
             .collect();
+        for table in &self.found.tables {
+            for column in &table.columns {
+                if let Some(comment) = &column.comment {
+                    statements.push(Statement::new(format!(
+                        "COMMENT ON COLUMN {}.{} IS {}",
+                        self.table(table),
+                        quote(&column.new_name()),
+                        literal(comment)
+                    )));
+                }
+            }
+        }
+        statements.extend(self.found.statistics.iter().map(Statement::new));
         Self::step(
             "columns",
             format!("Adds an empty column {sql_type} beside each moved column"),

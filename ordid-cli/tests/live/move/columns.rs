@@ -16,6 +16,13 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             without_columns,
         ));
     }
+    for server in ["postgres", "mariadb", "mysql"] {
+        trials.push(servers.trial(
+            server,
+            "move::new_columns_keep_the_comments_of_old_ones",
+            comments,
+        ));
+    }
     trials.push(servers.trial(
         "mariadb",
         "move::columns_keep_their_definitions_on_a_server_with_ansi_quotes",
@@ -187,4 +194,66 @@ fn defaults(url: &str) -> Result {
         "SELECT count(DISTINCT id) FROM orders WHERE length(id) = 36",
         "5",
     )
+}
+
+fn comments(url: &str) -> Result {
+    const COMMENT: &str = r"the order's \ number: NULL";
+    let of = |column: &str| match is_postgres(url) {
+        true => format!(
+            "SELECT col_description('{0}'::regclass, attnum) FROM pg_attribute WHERE attrelid = '{0}'::regclass AND attname = '{1}'",
+            column.split_once('.').unwrap_or_default().0,
+            column.split_once('.').unwrap_or_default().1
+        ),
+        false => format!(
+            "SELECT column_comment FROM information_schema.columns WHERE table_schema = database() AND \
+             CONCAT(table_name, '.', column_name) = '{column}'"
+        ),
+    };
+    let columns = [
+        "orders.id",
+        "remarks.order_id",
+        "notes.order_id",
+        "lines.order_id",
+    ];
+    let literal = COMMENT.replace('\'', "''");
+    let mut script = String::new();
+    let (key, comment) = match is_postgres(url) {
+        true => {
+            for column in columns {
+                script.push_str(&format!("; COMMENT ON COLUMN {column} IS '{literal}'"));
+            }
+            ("bigserial", String::new())
+        }
+        false => (
+            "bigint NOT NULL AUTO_INCREMENT",
+            format!(" COMMENT '{}'", literal.replace('\\', r"\\")),
+        ),
+    };
+    execute(
+        url,
+        &format!(
+            "CREATE TABLE orders (id {key} PRIMARY KEY{comment}, kind int);
+             CREATE TABLE remarks (order_id bigint NOT NULL{comment}, CONSTRAINT a FOREIGN KEY (order_id) REFERENCES orders (id));
+             CREATE TABLE notes (order_id bigint{comment}, CONSTRAINT b FOREIGN KEY (order_id) REFERENCES orders (id));
+             CREATE TABLE `lines` (order_id bigint NOT NULL{comment}, line int NOT NULL, PRIMARY KEY (order_id, line),
+                CONSTRAINT c FOREIGN KEY (order_id) REFERENCES orders (id)){script}"
+        )
+        .replace('`', if is_postgres(url) { "\"" } else { "`" }),
+    )?;
+    let check = || -> Result {
+        for column in columns {
+            expect_value(url, &of(column), COMMENT)?;
+        }
+        Ok(())
+    };
+    check()?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    check()?;
+    this.apply(&["--rollback"])?;
+    check()?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    this.apply(&["--finish"])?;
+    check()
 }

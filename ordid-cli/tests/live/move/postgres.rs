@@ -18,7 +18,8 @@ use crate::place::{Result, Servers, execute, ordid, printed};
 type Test = (&'static str, fn(&str) -> Result);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 5] = [
+    let tests: [Test; 6] = [
+        ("move::statistics_targets_and_tablespaces_are_kept", kept),
         (
             "move::a_generated_column_that_is_made_before_the_switch_stops_it",
             generated,
@@ -132,6 +133,55 @@ fn classes(url: &str) -> Result {
         "DROP INDEX orders_ranges; CREATE INDEX orders_ranges ON orders USING brin (kind int4_minmax_multi_ops, id)",
     )?;
     Move::planned(url)?.apply(&[]).map(|_| ())
+}
+
+fn kept(url: &str) -> Result {
+    let separator = if url.contains('?') { '&' } else { '?' };
+    // It needs no folder, and has the name of a column.
+    execute(
+        &format!("{url}{separator}options[allow_in_place_tablespaces]=on"),
+        "CREATE TABLESPACE order_id LOCATION ''",
+    )?;
+    let outcome = kept_in(url);
+    execute(url, "DROP TABLE IF EXISTS remarks, orders CASCADE")?;
+    execute(url, "DROP TABLESPACE order_id")?;
+    outcome
+}
+
+fn kept_in(url: &str) -> Result {
+    execute(
+        url,
+        &format!(
+            "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+             ALTER TABLE remarks ALTER COLUMN order_id SET STATISTICS 250; ALTER TABLE orders ALTER COLUMN id SET STATISTICS 0;
+             ALTER INDEX remarks_order SET TABLESPACE order_id; ALTER INDEX orders_pkey SET TABLESPACE order_id"
+        ),
+    )?;
+    let check = || -> Result {
+        expect_value(
+            url,
+            "SELECT string_agg(attstattarget::text, ' ' ORDER BY attrelid::regclass::text) FROM pg_attribute WHERE attrelid IN \
+             ('orders'::regclass, 'remarks'::regclass) AND (attrelid, attname) IN (VALUES ('orders'::regclass, 'id'::name), \
+             ('remarks'::regclass, 'order_id'::name))",
+            "0 250",
+        )?;
+        expect_value(
+            url,
+            "SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes WHERE tablespace = 'order_id' AND indexname \
+             NOT LIKE 'ordid%'",
+            "orders_pkey remarks_order",
+        )
+    };
+    check()?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    check()?;
+    this.apply(&["--rollback"])?;
+    check()?;
+    let this = Move::planned(url)?;
+    this.apply(&[])?;
+    this.apply(&["--finish"])?;
+    check()
 }
 
 /// Calls a function with the address of a user who owns the database and is no superuser.

@@ -3,8 +3,8 @@
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{
-    BRIEF, NONE, ONLINE, Writer, column_exists, foreign_key_exists, index_exists, not, nothing,
-    trigger_exists,
+    BRIEF, NONE, ONLINE, Writer, column_exists, comment_of, foreign_key_exists, index_exists, not,
+    nothing, trigger_exists,
 };
 use crate::migration::{
     model::{Action, Statement, Step},
@@ -426,9 +426,10 @@ impl Writer<'_> {
                 parts.push(match in_primary.contains(&column.name.as_str()) {
                     true => format!("ALTER COLUMN {} DROP DEFAULT", quote(&column.name)),
                     false => format!(
-                        "MODIFY {} {} NOT NULL",
+                        "MODIFY {} {} NOT NULL{}",
                         quote(&column.name),
-                        self.sql_type()
+                        self.sql_type(),
+                        comment_of(column)
                     ),
                 });
             }

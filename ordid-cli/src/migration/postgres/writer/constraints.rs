@@ -231,15 +231,17 @@ fn renamed_index(definition: &str, name: &str) -> String {
     )
 }
 
-/// Replaces a column in the lists of an index, not in the names before them.
+/// Replaces a column in the lists of an index, not in the names before them, nor in that of its tablespace.
 fn replace_columns(definition: &str, column: &Column) -> String {
+    let end = definition.rfind(" TABLESPACE ").unwrap_or(definition.len());
+    let (definition, tablespace) = definition.split_at(end);
     let start = definition.find(" USING ").unwrap_or(0);
     let (head, lists) = definition.split_at(start);
     let start = lists.find('(').unwrap_or(0);
     let (method, lists) = lists.split_at(start);
     let new = quote(&column.new_name());
     format!(
-        "{head}{method}{}",
+        "{head}{method}{}{tablespace}",
         replace_identifier(lists, &column.name, &quote(&column.name), &new)
     )
 }
