@@ -36,8 +36,8 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnSet {
-    /// The columns that are written, without the key: positions in [`Table::columns`] that rise. Rows that are upserted are left alone if
-    /// there are none.
+    /// The columns that are written, without the key: positions in [`Table::columns`] that rise. Rows that are upserted are
+    /// left alone if there are none.
     pub columns: Vec<usize>,
     /// If the rows are upserted, the columns by which it is found out whether they are there: positions that rise.
     pub found_by: Option<Vec<usize>>,
