@@ -446,10 +446,10 @@ impl<B: RowBinder> Work<B> {
                 Some(transaction)
             }
             Err(mut error) => {
-                // A group of MySQL ends a transaction between two statements. This one is the first to hear of it.
-                let is_first_to_hear = scope == TransactionScope::Savepoint
+                // A Galera cluster can end the user's transaction between two statements. Then it refuses the savepoint.
+                let tells_of_the_users = scope == TransactionScope::Savepoint
                     && writer.engine.updates == Updates::RowByRow;
-                if is_first_to_hear && error.failure() == Failure::Transient {
+                if tells_of_the_users && error.failure() == Failure::Transient {
                     error.set_rest(Rest::Over);
                 }
                 run.failed(error, None);

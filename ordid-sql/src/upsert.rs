@@ -33,7 +33,7 @@ pub(crate) struct Upsert {
     pub(crate) set: Set,
 }
 
-/// Which columns of a row that is there are written.
+/// Says which columns are written if the row is there.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Set {
     /// All but the key's and those by which it was found.

@@ -15,8 +15,7 @@ pub trait StatementDialect: Dialect {
     const COUNTED: &'static str = "";
     /// What stands before and behind a value to make text of it.
     const AS_TEXT: [&'static str; 2];
-    /// What is before and behind the columns, conditions and order of a query to have its first rows alone:
-    /// `{n}` of them.
+    /// A query returns its first `{n}` rows alone if these texts stand before its columns and behind its order.
     const FIRST: [&'static str; 2] = ["", " LIMIT {n}"];
 
     /// Writes a parameter; they are counted from 1.
@@ -68,7 +67,7 @@ unnumbered! {
     Sqlite: ["CAST(", " AS TEXT)"];
 }
 
-/// Returns what is before and behind the rest of a query to have so many of its first rows alone.
+/// Returns the texts before and behind the rest of a query with which it returns so many of its first rows alone.
 #[cfg(any(feature = "followers", feature = "leases"))]
 pub(crate) fn first<D: StatementDialect>(rows: impl Display) -> [String; 2] {
     D::FIRST.map(|words| words.replace("{n}", &rows.to_string()))

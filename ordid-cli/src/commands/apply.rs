@@ -149,10 +149,7 @@ impl Arguments {
         } else if found.as_ref() != Some(&entry) && !in_transaction {
             journal.enter(&mut session, &entry).await?;
         }
-        if entry.phase == Phase::Steps
-            && session.is_lag_hidden().await?
-            && session.exists("SELECT 1 FROM pg_stat_replication").await?
-        {
+        if entry.phase == Phase::Steps && session.has_hidden_replicas().await? {
             say(HIDDEN_LAG);
         }
         let rows = u64::try_from(plan.rows).unwrap_or(0);

@@ -27,7 +27,7 @@ pub(crate) enum Session {
     Sqlite(SqliteConnection),
 }
 
-/// What the user should know where the lag is hidden.
+/// Tells a user who may not see the lag that it is not waited for.
 pub(crate) const HIDDEN_LAG: &str = "this user may not see how far replicas are behind, so --max-lag does nothing: grant \
                                      pg_read_all_stats to it, or watch the replicas, and slow apply down by --chunk and --pause";
 
@@ -257,6 +257,11 @@ impl Session {
             }
             _ => Ok(false),
         }
+    }
+
+    /// Whether there are replicas whose lag is hidden.
+    pub(crate) async fn has_hidden_replicas(&mut self) -> Result<bool, Fault> {
+        Ok(self.is_lag_hidden().await? && self.exists("SELECT 1 FROM pg_stat_replication").await?)
     }
 
     /// Returns the seconds that the slowest replica is behind; `None` where the server does not tell.

@@ -164,8 +164,9 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         | 8002 | 8005 | 8022 | 8028 | 9007 // TiDB: conflicts, the schema has changed
         | 9001..=9005
         => Failure::Transient,
-        // A group, another member of which was faster, has ended the transaction: the end of a statement says so with
-        // the deadlock's number, and a savepoint with that of one that is not there.
+        // A group has ended the transaction, because another member was faster. The end of a statement says so with the
+        // storage engine's number of a deadlock. A savepoint of a name that was taken before says so with the number of
+        // one that is not there.
         1180 if message.contains(" 149 ") => Failure::Transient,
         1030 if message.contains(" 153 ") => Failure::Transient,
         1053 // shutting down
@@ -191,9 +192,9 @@ fn errno_in(message: &str) -> Option<i64> {
 /// English, the server's unless `lc_messages` says otherwise.
 fn by_text(report: &Report<'_>) -> Failure {
     const DEADLOCK: &str = "Deadlock found";
-    const TRANSIENT: [&str; 9] = [
+    const TRANSIENT: [&str; 8] = [
         DEADLOCK,
-        "Got error 149 ",
+        // A savepoint that is gone with its transaction.
         "Got error 153 ",
         // These begin so in every language.
         "XAER_DUPID",

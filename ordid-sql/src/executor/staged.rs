@@ -5,6 +5,11 @@
 //! What fails there, also a change of another number of rows, may succeed by other statements: the temporary table takes
 //! more values of an upsert than an update sends, has none of the table's triggers, and may not be allowed. So the
 //! transaction is rolled back, and the flush begins anew without it. If these statements fail, too, they say which row.
+//!
+//! This holds on MySQL, too, where a refused statement leaves the transaction open: the error of the statement that makes
+//! the table may be the only one to say that a group of MySQL has ended the transaction. Each statement that followed
+//! would be committed by itself. A savepoint cannot find that out: if it is the first statement after the end, MySQL 9.7
+//! forgets that there was one.
 
 use std::{collections::BTreeSet, mem, time::Instant};
 
@@ -15,8 +20,8 @@ use super::{
     upsert::Sent,
 };
 use crate::{
-    Action, Chunk, EngineProfile, Failure, FlushError, FlushRun, PendingRows, Place, Plan,
-    Progress, Step, Table, UpsertStep,
+    Action, Chunk, EngineProfile, FlushError, FlushRun, PendingRows, Place, Plan, Progress, Step,
+    Table, UpsertStep,
     bulk::BulkRows,
     flush_plan::is_whole,
     not_bulk::offer,
@@ -185,19 +190,8 @@ impl Staging {
         }
         let made = writer.stage(table, names, staged_action(chunk.action));
         for statement in &made {
-            let Err(failed) = open.execute(statement, no_values(rows)).await else {
-                continue;
-            };
-            // Where a statement that is refused leaves the transaction as it is, other statements go on. That the
-            // savepoint is there says that the transaction is: a group of MySQL says that it has ended one by an error
-            // of the statement that makes the table, and executes those that follow, each in a transaction of its own.
-            if failed.error.failure == Failure::Refused
-                && let Some(go_back) = writer.go_back_from_staging()
-                && open.execute(&go_back, no_values(rows)).await.is_ok()
-            {
-                return Ok(None);
-            }
-            return Err(FlushError::statement(failed.error, place()));
+            let made = open.execute(statement, no_values(rows)).await;
+            made.map_err(|failed| FlushError::statement(failed.error, place()))?;
         }
         Ok(Some(made.len()))
     }

@@ -263,7 +263,7 @@ fn a_savepoint_that_is_gone_says_that_the_users_transaction_is_over() {
     );
 }
 
-/// A group of MySQL ends a transaction between two statements, and says so to the next one.
+/// A Galera cluster ends a transaction between two statements, and says so to the next one.
 #[test]
 fn a_savepoint_that_cannot_be_made_says_that_the_users_transaction_is_over() {
     for (updates, is_over) in [(Updates::RowByRow, true), (Updates::FromValues, false)] {

@@ -12,7 +12,7 @@ use crate::{
 
 /// A dialect in which tables can be followed.
 pub trait FollowDialect: StatementDialect {
-    /// What is behind the table's name in a query.
+    /// The text behind the table's name in a query.
     const HINT: &'static str = "";
 }
 

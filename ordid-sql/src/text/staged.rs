@@ -51,8 +51,7 @@ impl Writer<'_> {
     /// PostgreSQL   CREATE TEMPORARY TABLE pg_temp.ordid_rows ON COMMIT DROP AS SELECT "id", "total" FROM "orders"
     ///              WITH NO DATA
     ///              ALTER TABLE pg_temp.ordid_rows ADD ordid_number ..   (for upserts)
-    /// MySQL        SAVEPOINT ordid_rows
-    ///              DROP TEMPORARY TABLE IF EXISTS ordid_rows
+    /// MySQL        DROP TEMPORARY TABLE IF EXISTS ordid_rows
     ///              CREATE TEMPORARY TABLE ordid_rows (ordid_number .., ordid_found ..) SELECT `id`, `total`
     ///              FROM `orders` LIMIT 0
     /// ```
@@ -76,8 +75,7 @@ impl Writer<'_> {
                 "CREATE TEMPORARY TABLE {staged} ({NUMBER} BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, \
                  {FOUND} BOOLEAN NOT NULL DEFAULT FALSE) ENGINE=InnoDB SELECT {selected} FROM {from} LIMIT 0"
             ));
-            let savepoint = Statement::change(format!("SAVEPOINT {ROWS}"));
-            return vec![savepoint, clear, create];
+            return vec![clear, create];
         }
         let create = Statement::change(format!(
             "CREATE TEMPORARY TABLE {staged} ON COMMIT DROP AS SELECT {selected} FROM {from} WITH NO DATA"
@@ -104,13 +102,6 @@ impl Writer<'_> {
     pub(crate) fn clear_staged(self) -> Option<Statement> {
         let is_left = self.engine.updates == Updates::RowByRow;
         is_left.then(|| Statement::change(format!("DROP TEMPORARY TABLE IF EXISTS {ROWS}")))
-    }
-
-    /// Goes back to before the temporary table was made, in a transaction that is not over; `None` where a statement
-    /// that is refused has ended it.
-    pub(crate) fn go_back_from_staging(self) -> Option<Statement> {
-        let goes_on = self.engine.updates == Updates::RowByRow;
-        goes_on.then(|| Statement::change(format!("ROLLBACK TO SAVEPOINT {ROWS}")))
     }
 
     /// Inserts rows into the temporary table.

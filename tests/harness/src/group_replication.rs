@@ -7,7 +7,7 @@ use crate::mysql::MySql;
 use crate::process::{Launch, write};
 use crate::server::{Identity, Recipe, logged};
 
-/// Of all groups: those of two tests share no port.
+/// All groups have this name. Those of two tests share no port, so they do not meet.
 const NAME: &str = "0bd1d000-0000-4000-8000-000000000000";
 
 /// The binaries of MySQL, and the place of a member in its group.

@@ -37,7 +37,7 @@ use crate::{
 /// All of the packet of a COMMIT: the server has it, and its answer does not arrive.
 const ANSWER: Fault = Fault::Cut(At::Commit(11));
 
-/// What keeps the nodes the same.
+/// The replication between the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Three nodes of MariaDB.
@@ -162,13 +162,13 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
         };
     }
     // A group takes some seconds to give up a member that was killed, and more to take it in again.
-    let (each, of_sqlx, slow) = match cluster.kind {
+    let (if_behind, if_aborted, if_killed) = match cluster.kind {
         Kind::Galera => (When::Always, When::OverSqlx, When::OverSqlx),
         Kind::GroupReplication => (When::OverSqlx, When::Always, When::Soak),
     };
     add!(
         "a_lost_commit_is_not_refused_by_a_node_that_is_behind",
-        each,
+        if_behind,
         behind::<L::MySql>
     );
     add!(
@@ -178,12 +178,12 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
     );
     add!(
         "a_transaction_that_another_node_aborts_is_no_success",
-        of_sqlx,
+        if_aborted,
         aborted::<L::MySql>
     );
     add!(
         "a_node_that_is_killed_leaves_all_rows_or_none",
-        slow,
+        if_killed,
         killed::<L::MySql>
     );
     add!(
@@ -206,8 +206,13 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
     if is_sqlx {
         // These know no library but SQLx.
         add!(
+            "a_users_transaction_that_another_node_aborts_is_over",
+            When::Always,
+            aborted_before
+        );
+        add!(
             "rows_in_chunks_are_written_once_though_a_node_is_killed",
-            slow,
+            if_killed,
             chunked::killed
         );
         add!(
@@ -242,7 +247,7 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
         );
         add!(
             "leased_nodes_have_one_holder_while_nodes_are_killed_and_cut_off",
-            slow,
+            if_killed,
             leased::leases
         );
     }
@@ -628,6 +633,51 @@ async fn aborted<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
             assert!(chunk < 4 || aborts > before, "nothing was aborted {what}");
         }
     }
+    Ok(())
+}
+
+/// Another node commits an update of rows that a user's transaction has changed, and then a flush goes into that.
+async fn aborted_before(nodes: Nodes<'_>) -> Outcome {
+    let [old, new] = [0, 1].map(|unit| Graph::new(unit, Shape::SMALL));
+    nodes.sites[0]
+        .work(&old, Retry::NONE)
+        .flush(&nodes.sites[0].pool())
+        .await?;
+    nodes.agree().await?;
+    let buckets = "SELECT CAST(SUM(bucket) AS SIGNED) FROM customers";
+    let before = nodes.sites[0].numbers(buckets).await?;
+    let mut connection = nodes.connect(0).await?;
+    let mut transaction = connection.begin().await?;
+    transaction
+        .execute("UPDATE customers SET bucket = bucket + 1")
+        .await?;
+    let [there, here] = [1, 0].map(|node| nodes.sites[node].options().clone());
+    let kind = nodes.kind;
+    let other = std::thread::spawn(move || conflict(kind, &there, &here, 0));
+    other.join().expect("not panicked")?;
+    match kind {
+        Kind::Galera => {
+            let mut work = nodes.sites[0].work(&new, Retry::NONE);
+            let error = work.flush_in(&mut transaction).await;
+            let error = error.expect_err("the transaction is over");
+            assert!(error.is_transaction_over(), "{error}");
+            assert!(!error.is_commit_unknown(), "{error}");
+            assert_eq!(work.len(), new.len(), "nothing is lost");
+        }
+        // A savepoint would make the member forget it, so the guide says to read first.
+        Kind::GroupReplication => {
+            let read = transaction
+                .fetch_all("SELECT unit FROM customers LIMIT 1")
+                .await;
+            let error = read.expect_err("the transaction is over").to_string();
+            assert!(error.contains("1213"), "{error}");
+        }
+    }
+    transaction.rollback().await?;
+    connection.close().await?;
+    nodes.agree().await?;
+    assert_eq!(nodes.sites[0].look(&new).await?, Found::None);
+    assert_eq!(nodes.sites[0].numbers(buckets).await?, before);
     Ok(())
 }
 

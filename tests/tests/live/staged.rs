@@ -261,7 +261,7 @@ where
         );
         Outcome::Ok(table.statements.len())
     };
-    // Two chunks, at most three statements before and five behind.
+    // Two chunks, at most two statements before and five behind.
     for sent in [
         statements(|work, item| {
             work.upsert(item);
@@ -270,7 +270,7 @@ where
         statements(|work, item| work.update(item)).await?,
         statements(|work, item| work.update_columns(item, Item::note)).await?,
     ] {
-        assert!((5..=10).contains(&sent), "{sent}");
+        assert!((5..=9).contains(&sent), "{sent}");
     }
     // Fewer rows are not worth a table.
     let mut work = UnitOfWork::<DB>::new();

@@ -246,14 +246,5 @@ fn comments(url: &str) -> Result {
         }
         Ok(())
     };
-    check()?;
-    let this = Move::planned(url)?;
-    this.apply(&[])?;
-    check()?;
-    this.apply(&["--rollback"])?;
-    check()?;
-    let this = Move::planned(url)?;
-    this.apply(&[])?;
-    this.apply(&["--finish"])?;
-    check()
+    Move::keeps(url, check)
 }

@@ -162,6 +162,20 @@ impl Move {
         ]
     }
 
+    /// Checks something before a move, when its columns are exchanged, when it is rolled back, and when it is finished.
+    pub(crate) fn keeps(url: &str, check: impl Fn() -> Result) -> Result {
+        check()?;
+        let this = Self::planned(url)?;
+        this.apply(&[])?;
+        check()?;
+        this.apply(&["--rollback"])?;
+        check()?;
+        let this = Self::planned(url)?;
+        this.apply(&[])?;
+        this.apply(&["--finish"])?;
+        check()
+    }
+
     /// The plan has to be refused with such a reason.
     pub(crate) fn unplanned(url: &str, reason: &str) -> Result {
         expect(&refused(&Self::new(url)?.plan(), 2)?, reason)

@@ -18,8 +18,8 @@ use super::{
 ///
 /// MySQL and MariaDB count by the server's `auto_increment_increment`, which keeps apart what several servers count. The
 /// servers of a Galera cluster and the members of a group of MySQL compare before a COMMIT what they have counted, so they
-/// count by one: where two of them give the same number, one is refused, and gives the next. Do not let two such clusters replicate the table to each
-/// other: between them nobody compares.
+/// count by one: where two of them give the same number, one is refused, and gives the next. Do not let two such clusters
+/// replicate the table to each other: between them nobody compares.
 ///
 /// Nothing waits for a lease to end, and a process that died leaves nothing behind; for that the numbers
 /// are used up, one with each start. A layout with 22 bits for the node has 4,194,304, enough for a

@@ -113,7 +113,7 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
     ///
     /// # Errors
     ///
-    /// What the database says, and a [`Mismatch`](CoordinationFailure::Mismatch) if `first` is below 1.
+    /// Returns the database's error, and a [`Mismatch`](CoordinationFailure::Mismatch) if `first` is below 1.
     pub async fn create(&self, first: i64) -> Result<(), Error> {
         if first < 1 {
             let problem = format!("begins with 1 or more, and not with {first}");

@@ -51,7 +51,6 @@ fn columns_of_rows_with_a_version_are_updated() {
     assert_eq!(
         texts(&EngineProfile::MYSQL, false, &[1]),
         [
-            "SAVEPOINT ordid_rows",
             "DROP TEMPORARY TABLE IF EXISTS ordid_rows",
             "CREATE TEMPORARY TABLE ordid_rows (ordid_number BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, \
              ordid_found BOOLEAN NOT NULL DEFAULT FALSE) ENGINE=InnoDB SELECT `id`, `parent`, `total`, \
@@ -97,7 +96,7 @@ fn rows_are_inserted_or_updated_as_they_were_found() {
     let joined = joined.replace('"', "`");
     let share = crate::catalog::MYSQL_WAITS;
     assert_eq!(
-        texts(&EngineProfile::MYSQL, true, &[])[4..],
+        texts(&EngineProfile::MYSQL, true, &[])[3..],
         [
             &*format!(
                 "SELECT CAST(CASE WHEN EXISTS (SELECT 1 FROM `orders` AS ordid_target WHERE {joined}) THEN \

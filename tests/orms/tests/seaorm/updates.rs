@@ -103,12 +103,11 @@ async fn many_rows_are_updated_at_once(db: DatabaseConnection) -> Outcome {
     }
     let flushed = work.flush(&db).await?;
     assert_eq!(flushed.updated(), 1_500);
-    // Two for the rows. Others make a temporary table, take the rows from there, and remove it. MySQL may have an old one,
-    // and takes a savepoint first.
+    // Two for the rows. Others make a temporary table, take the rows from there, and remove it; MySQL may have an old one.
     let statements = match db.get_database_backend() {
         DbBackend::Sqlite => 2,
         DbBackend::Postgres => 5,
-        _ => 7,
+        _ => 6,
     };
     assert_eq!(flushed.tables[0].statements, statements);
     assert_eq!(stored(&db).await?, mice);

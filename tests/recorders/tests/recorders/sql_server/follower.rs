@@ -88,7 +88,7 @@ fn row_of(order: &Order) -> Vec<Option<Vec<u8>>> {
     ]
 }
 
-/// What a server of this version answers to a call.
+/// Returns the answer of a server of this version to a call.
 fn answer(version: &str, answer: Answer) -> Answer {
     let version = version
         .encode_utf16()
@@ -286,7 +286,7 @@ async fn what_the_server_refuses_has_a_kind() {
         assert_eq!(error.driver().and_then(Error::code), Some(code));
         assert_eq!(recorder.take().len(), 1, "and not once more");
     }
-    // What is no answer to both queries may be one to another request.
+    // An answer that does not fit both queries may belong to another request, so the connection is lost.
     let stale = Answer::int(7);
     for end in [Answer::HangUp, Answer::HalfAnswer, Answer::Done(1), stale] {
         let (recorder, mut client) = recorded(SQL_SERVER).await;
