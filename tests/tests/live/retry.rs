@@ -290,6 +290,17 @@ pub async fn changed<DB: Retries>(pool: &Pool<DB>) -> Result<[i64; 3], sqlx::Err
     ])
 }
 
+/// Waits until the changes are committed.
+async fn until_changed<DB: Retries>(pool: &Pool<DB>) -> Outcome {
+    for _ in 0..1_000 {
+        if DB::count(pool, "ordid_flushes").await? == 1 {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Err("the COMMIT that was forwarded has not landed within 10 seconds".into())
+}
+
 /// Updates and deletes ask for the table of flushes, before anything else is sent.
 async fn changes_are_recorded<DB: Retries>(pool: Pool<DB>) -> Outcome {
     create(&pool).await?;
@@ -494,6 +505,10 @@ async fn removed_markers<DB: Remote>(pool: Pool<DB>) -> Outcome {
         assert!(lost.is_commit_unknown(), "{lost}");
         drop(only);
         behind.close().await;
+        if lands {
+            // The server may not have read it yet, and this flush does not wait for it.
+            until_changed(&pool).await?;
+        }
         let outcome = work.flush(&pool).await;
         if lands {
             assert_eq!(outcome?.updated(), 5);

@@ -815,7 +815,7 @@ fn modes(_: &str) -> Result {
     this.apply(&["--no-switch"])?;
     expect_value(
         &shop,
-        "SELECT engine FROM information_schema.tables WHERE table_name = 'ordid_move_orders'",
+        "SELECT engine FROM information_schema.tables WHERE table_schema = database() AND table_name = 'ordid_move_orders'",
         "InnoDB",
     )?;
     // The note is right.
