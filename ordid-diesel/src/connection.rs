@@ -350,6 +350,10 @@ impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
         let connection = self.get();
         let failed = |error| Error::begin(classify::<K::DB>(error, false));
         let own = engine::<K::DB>().begin;
+        if let Some(ask) = begin.ask {
+            let asked = Transaction::<K, C>::ask(connection, begin.scope, ask).await;
+            asked.map_err(failed)?;
+        }
         let mut transaction = match begin.statement.filter(|_| begin.statement != own) {
             None => {
                 let begun = K::control(connection, Control::Begin).await;
@@ -395,6 +399,15 @@ impl<'t, K: Calls<C>, C> Transaction<'t, K, C> {
         }
     }
 
+    /// Sends a script of which the transaction manager knows nothing.
+    async fn ask(connection: &mut C, scope: TransactionScope, script: &str) -> QueryResult<()> {
+        let mut guard = Transaction::<K, C>::keep(connection, scope);
+        guard.is_open = false;
+        let asked = K::control(guard.connection, Control::Script(script)).await;
+        guard.give_status_back();
+        asked
+    }
+
     /// Begins a transaction by a statement of which the transaction manager knows nothing, and lets it count this one. Then
     /// it ends it, or is in error if the server does not end it: `ROLLBACK` does not end a transaction of XA.
     async fn begin_by(
@@ -402,24 +415,14 @@ impl<'t, K: Calls<C>, C> Transaction<'t, K, C> {
         scope: TransactionScope,
         statement: &str,
     ) -> QueryResult<Self> {
-        let mut transaction = Self::keep(connection, scope);
-        transaction.is_open = false;
-        let begun = K::control(transaction.connection, Control::Script(statement)).await;
-        let status = match &mut transaction.status {
-            Some(status) => status,
-            None => K::status(transaction.connection),
-        };
-        let counted = begun.and_then(|()| match status {
+        Self::ask(connection, scope, statement).await?;
+        match K::status(connection) {
             TransactionManagerStatus::Valid(valid) => {
-                valid.change_transaction_depth(TransactionDepthChange::IncreaseDepth)
+                valid.change_transaction_depth(TransactionDepthChange::IncreaseDepth)?;
             }
-            TransactionManagerStatus::InError => Err(DieselError::BrokenTransactionManager),
-        });
-        match counted {
-            Ok(()) => transaction.is_open = true,
-            Err(_) => transaction.give_status_back(),
+            TransactionManagerStatus::InError => return Err(DieselError::BrokenTransactionManager),
         }
-        counted.map(|()| transaction)
+        Ok(Self::keep(connection, scope))
     }
 
     fn give_status_back(&mut self) {

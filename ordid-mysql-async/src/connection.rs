@@ -303,11 +303,14 @@ impl<C: Client> FlushConnection for MysqlConnection<C> {
             self.is_lost = true;
             return Err(not_begun(error));
         }
-        let statement = match begin.scope {
-            TransactionScope::Transaction => begin.statement.unwrap_or("START TRANSACTION"),
-            TransactionScope::Savepoint => SAVEPOINT,
+        let statement = match (begin.scope, begin.ask) {
+            (TransactionScope::Transaction, _) => {
+                begin.statement.unwrap_or("START TRANSACTION").to_owned()
+            }
+            (TransactionScope::Savepoint, Some(ask)) => format!("{ask}; {SAVEPOINT}"),
+            (TransactionScope::Savepoint, None) => SAVEPOINT.to_owned(),
         };
-        for sql in [Some(statement), begin.defer].into_iter().flatten() {
+        for sql in [Some(&*statement), begin.defer].into_iter().flatten() {
             self.run(sql).await.map_err(not_begun)?;
             self.is_open = Some(begin.scope);
         }

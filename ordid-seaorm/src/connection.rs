@@ -135,7 +135,16 @@ impl<C: Begin> FlushConnection for Source<'_, C> {
                 let begun = async move { begun(&pool, options, begin.defer).await };
                 kept(Box::pin(begun), self.backend).await
             }
-            None => begun(self.on, options, begin.defer).await,
+            None => {
+                let asked = match begin.ask {
+                    Some(ask) => self.on.execute_unprepared(ask).await.map(drop),
+                    None => Ok(()),
+                };
+                match asked {
+                    Ok(()) => begun(self.on, options, begin.defer).await,
+                    Err(error) => Err(error),
+                }
+            }
         };
         let transaction =
             begun.map_err(|error| Error::begin(classify(self.backend, error, false)))?;

@@ -88,14 +88,7 @@ where
     let mut source = Source::of(on)?;
     let inserts = Inserts::<A>::of(source.engine(), source.backend());
     let (scope, backend) = (source.scope(), source.backend());
-    let mut open = source
-        .begin(spi::Begin {
-            scope,
-            statement: inserts.engine.begin,
-            defer: None,
-            uses_bulk: false,
-        })
-        .await?;
+    let mut open = source.begin(spi::Begin::of(scope, &inserts.engine)).await?;
     let columns = inserts.names.columns.len().max(1);
     let at_once = inserts.engine.max_parameters / columns;
     let at_once = at_once.clamp(1, inserts.engine.max_rows);

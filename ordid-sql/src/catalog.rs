@@ -37,6 +37,12 @@ pub(crate) const MYSQL_CLUSTER: &str = if_variable!(
      OR (variable_name = 'group_replication_group_name' AND variable_value <> '')"
 );
 
+/// Is refused by a member of a replication group that has ended the transaction, with 1180. If a savepoint comes first, the
+/// member forgets the end (seen on 9.7.4). The query touches a table of the data dictionary, but reads no row of it, which
+/// would fix what later reads of the transaction see. MariaDB has no such groups.
+pub(crate) const MYSQL_ASK: &str =
+    "SELECT 1 /*!80000 FROM information_schema.collations LIMIT 0 */";
+
 /// Returns the text that follows the select list of a query on PostgreSQL. The query returns a row if a unique index
 /// would refuse the same row a second time, and no trigger can replace its values before it is inserted. The index
 /// holds only columns that are sent: the key alone, or the key and columns that cannot be NULL, which is usual in a

@@ -23,7 +23,7 @@ use self::{
     bulks::bulks,
     chunks::{ChunkOf, OneTransaction},
     deadline::Deadline,
-    locate::locate,
+    locate::{Left, ends_the_users, locate},
     probe::probe,
     protected::can_tell,
     read::{Read, read, reads},
@@ -38,7 +38,7 @@ pub(crate) use self::{
 };
 use crate::{
     Action, Attempt, DriverError, Failure, FlushError, FlushFailure, FlushRun, Flushed, Markers,
-    Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Updates, Work,
+    Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
     flush_error::Rest,
     lock_waits,
     observe::{self, Span},
@@ -435,10 +435,10 @@ impl<B: RowBinder> Work<B> {
         let gid = gid.as_deref();
         let start = gid.and_then(|gid| two_phase.begin(gid));
         let begin = Begin {
-            scope,
             statement: start.as_deref().or(writer.engine.begin),
             defer: writer.engine.defer.filter(|_| run.plan().defers()),
             uses_bulk: bulks.iter().any(Option::is_some),
+            ..Begin::of(scope, writer.engine)
         };
         let mut transaction = match connection.begin(begin).await {
             Ok(transaction) => {
@@ -446,10 +446,7 @@ impl<B: RowBinder> Work<B> {
                 Some(transaction)
             }
             Err(mut error) => {
-                // A Galera cluster can end the user's transaction between two statements. Then it refuses the savepoint.
-                let tells_of_the_users = scope == TransactionScope::Savepoint
-                    && writer.engine.updates == Updates::RowByRow;
-                if tells_of_the_users && error.failure() == Failure::Transient {
+                if ends_the_users(scope, writer.engine, error.failure()) {
                     error.set_rest(Rest::Over);
                 }
                 run.failed(error, None);
@@ -760,6 +757,7 @@ async fn locate_row<B, S>(
     let Ok(connection) = connect(rows, source, &mut scope, link).await else {
         return;
     };
+    let mut left = Left::NOTHING;
     if let Some(failed) = failed {
         let found = locate(
             rows,
@@ -769,15 +767,25 @@ async fn locate_row<B, S>(
             within,
             &failure.plan,
             &failed,
+            &mut left,
         );
         let found = found.await;
         if let Some((chunk, row)) = found {
             failure.set_row(rows, chunk, row);
         }
     }
-    if let Some((chunk, row)) = failure.stale_row(rows) {
-        let version = found_version(rows, connection, scope, writer, &chunk, row).await;
+    if !left.is_spoilt
+        && left.rest == Rest::None
+        && let Some((chunk, row)) = failure.stale_row(rows)
+    {
+        let version = found_version(rows, connection, scope, writer, &chunk, row, &mut left).await;
         failure.error.set_found_version(version);
+    }
+    if left.rest != Rest::None {
+        failure.error.set_rest(left.rest);
+    }
+    if left.is_spoilt {
+        source.discard();
     }
 }
 

@@ -63,13 +63,7 @@ pub fn remove_old_markers<S: ConnectionSource>(
         let statement = writer.old_markers();
         let (connection, _) = source.get(false).await?;
         let scope = connection.check(TransactionScope::Transaction).await?;
-        let begin = Begin {
-            scope,
-            statement: engine.begin,
-            defer: None,
-            uses_bulk: false,
-        };
-        let mut open = connection.begin(begin).await?;
+        let mut open = connection.begin(Begin::of(scope, &engine)).await?;
         let values = Binder::<S>::of_marker(first_marker_since(MARKERS_KEPT, SystemClock.now()));
         let changed = open.execute(&statement, values).await;
         let changed = changed

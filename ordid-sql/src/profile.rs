@@ -98,6 +98,9 @@ pub struct EngineProfile {
     pub splits: Splits,
     /// How transactions are prepared for a two-phase commit over several databases.
     pub two_phase: TwoPhase,
+    /// A query that is sent right before a savepoint, where the server refuses it if it has ended the user's transaction,
+    /// but not the savepoint. It must not fix which rows later reads of the transaction see.
+    pub(crate) ask_before_savepoint: Option<&'static str>,
     /// The words of the engine's dialect.
     pub(crate) words: Words,
     /// What the engine's errors mean.
@@ -291,6 +294,7 @@ impl EngineProfile {
         updates: Updates::RowByRow,
         local_locks: ServerFact::Asked(catalog::MYSQL_CLUSTER),
         two_phase: TwoPhase::Xa,
+        ask_before_savepoint: Some(catalog::MYSQL_ASK),
         ..Self::of::<MySql>(classify::mysql::classify)
     }
     .with_words(["", catalog::MYSQL_COMMITTED], Some(catalog::mysql))
@@ -308,6 +312,7 @@ impl EngineProfile {
         max_transaction_bytes: Some(100_000_000),
         tree_deletes: TreeDeletes::OneDepth,
         temporary_tables: false,
+        ask_before_savepoint: None,
         // It may compare keys only at COMMIT (`tidb_txn_mode`).
         local_locks: ServerFact::Known(true),
         ..Self::MYSQL
@@ -325,6 +330,7 @@ impl EngineProfile {
         tree_deletes: TreeDeletes::OneDepth,
         temporary_tables: false,
         local_locks: ServerFact::Known(false),
+        ask_before_savepoint: None,
         ..Self::MYSQL
     }
     .which_reads_snapshots();
@@ -339,6 +345,8 @@ impl EngineProfile {
         two_phase: TwoPhase::None,
         max_transaction_bytes: Some(1 << 30),
         local_locks: ServerFact::Known(true),
+        // It refuses the savepoint itself.
+        ask_before_savepoint: None,
         ..Self::MYSQL
     };
 
@@ -348,6 +356,7 @@ impl EngineProfile {
     pub const GROUP_REPLICATION: Self = Self {
         name: "MySQL Group Replication",
         max_transaction_bytes: Some(75_000_000),
+        ask_before_savepoint: Some(catalog::MYSQL_ASK),
         ..Self::GALERA
     };
 
@@ -437,6 +446,7 @@ impl EngineProfile {
             splits_by_key: false,
             splits: Splits::ByItself,
             two_phase: TwoPhase::None,
+            ask_before_savepoint: None,
             words: Words {
                 dialect: D::NAME,
                 quote: <D as Dialect>::quote,

@@ -74,6 +74,7 @@
 //!   [`EngineProfile::classify`] knows the codes of each engine. `refuses_a_row` makes the executor look for the row;
 //!   without it, [`FlushError::key`] is `None` for a duplicate. [`Failure::Lost`](crate::Failure::Lost) from
 //!   [`FlushTransaction::commit`] means that the outcome is unknown, and makes it ask the database.
+//! - [`FlushConnection::begin`] sends [`Begin::ask`] before a savepoint.
 //! - A transaction that is dropped is rolled back. A flush that is dropped, and the search for a row that was refused,
 //!   rely on it.
 //! - [`FlushConnection::check`] refuses a connection on which a transaction is already open
@@ -232,10 +233,37 @@ pub struct Begin<'a> {
     pub scope: TransactionScope,
     /// The statement that opens a transaction, if it is not the library's own.
     pub statement: Option<&'a str>,
+    /// A query that is sent right before a savepoint, and whose rows are dropped. A server that has ended the user's
+    /// transaction may refuse the query, and forget the end if the savepoint comes first. Send both in one message if the
+    /// library can.
+    pub ask: Option<&'static str>,
     /// The statement that defers constraints to COMMIT, if the flush needs that.
     pub defer: Option<&'static str>,
     /// Whether rows will be sent by the bulk command.
     pub uses_bulk: bool,
+}
+
+impl Begin<'_> {
+    /// A transaction by the library's own statement.
+    pub(crate) const PLAIN: Self = Self {
+        scope: TransactionScope::Transaction,
+        statement: None,
+        ask: None,
+        defer: None,
+        uses_bulk: false,
+    };
+
+    /// A transaction or a savepoint, as the engine needs it. No constraint is deferred, and no rows are loaded in bulk.
+    #[must_use]
+    pub fn of(scope: TransactionScope, engine: &EngineProfile) -> Self {
+        let ask = engine.ask_before_savepoint;
+        Self {
+            scope,
+            statement: engine.begin,
+            ask: ask.filter(|_| scope == TransactionScope::Savepoint),
+            ..Self::PLAIN
+        }
+    }
 }
 
 /// How many rows a statement changed.

@@ -186,9 +186,14 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
         state.set_busy(true);
         let is_savepoint = connection.is_in_transaction();
         state.beginning.store(!is_savepoint, Ordering::Relaxed);
-        let begun = match statement {
-            Some(statement) => connection.begin_with(statement).await,
-            None => connection.begin().await,
+        let asked = match begin.ask {
+            Some(sql) => DB::run_script(connection, SqlStr::from_static(sql)).await,
+            None => Ok(()),
+        };
+        let begun = match (asked, statement) {
+            (Err(error), _) => Err(error),
+            (Ok(()), Some(statement)) => connection.begin_with(statement).await,
+            (Ok(()), None) => connection.begin().await,
         };
         state.beginning.store(false, Ordering::Relaxed);
         let begun = match begun {

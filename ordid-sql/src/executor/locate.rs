@@ -11,10 +11,68 @@ use super::{
     upsert::upsert,
 };
 use crate::{
-    Action, Chunk, FlushError, PendingRows, Plan, lock_waits,
+    Action, Chunk, DriverError, EngineProfile, Failure, FlushError, PendingRows, Plan, Updates,
+    flush_error::Rest,
+    lock_waits,
     spi::{Begin, FlushConnection, FlushTransaction, TransactionScope},
     text::Writer,
 };
+
+/// What the search for a row leaves behind.
+#[derive(Debug)]
+pub(super) struct Left {
+    /// What the error says about it.
+    pub(super) rest: Rest,
+    /// Whether a transaction may be open, so that the connection must not be used again.
+    pub(super) is_spoilt: bool,
+}
+
+impl Left {
+    pub(super) const NOTHING: Self = Self {
+        rest: Rest::None,
+        is_spoilt: false,
+    };
+
+    /// Notes that a transaction or a savepoint could not be begun.
+    pub(super) fn not_begun(
+        &mut self,
+        scope: TransactionScope,
+        engine: &EngineProfile,
+        failure: Failure,
+    ) {
+        if ends_the_users(scope, engine, failure) {
+            self.rest = Rest::Over;
+        }
+    }
+
+    /// Notes whether it could be rolled back. A savepoint cannot if its transaction has ended, as at a deadlock on MySQL.
+    pub(super) fn rolled_back<D>(
+        &mut self,
+        scope: TransactionScope,
+        rolled_back: Result<(), DriverError<D>>,
+    ) {
+        let Err(error) = rolled_back else { return };
+        self.is_spoilt = true;
+        self.rest = match scope {
+            TransactionScope::Savepoint => Rest::Over,
+            // Nobody can roll back there any more but the server.
+            TransactionScope::Transaction if error.failure == Failure::Lost => Rest::None,
+            TransactionScope::Transaction => Rest::Open,
+        };
+    }
+}
+
+/// Returns whether the user's transaction is over if a savepoint could not be made in it: a cluster of MySQL or MariaDB can
+/// end it between two statements, and says so to the next one.
+pub(super) fn ends_the_users(
+    scope: TransactionScope,
+    engine: &EngineProfile,
+    failure: Failure,
+) -> bool {
+    scope == TransactionScope::Savepoint
+        && engine.updates == Updates::RowByRow
+        && failure == Failure::Transient
+}
 
 /// Finds the row of `failed` that the database refuses, and its chunk. Returns `None` if no row fails this
 /// time.
@@ -30,19 +88,18 @@ pub(super) async fn locate<C: FlushConnection>(
     within: Option<Duration>,
     plan: &Plan,
     failed: &Chunk,
+    left: &mut Left,
 ) -> Option<(Chunk, usize)> {
     let begin = Begin {
-        scope,
-        statement: writer.engine.begin,
         defer: writer.engine.defer.filter(|_| plan.defers()),
-        uses_bulk: false,
+        ..Begin::of(scope, writer.engine)
     };
     let (mut before, suspected) = plan.towards(failed);
     let chunk = match &suspected[..] {
         [only] => only.clone(),
         _ => {
             let chunks = [before.as_slice(), &suspected].concat();
-            let (chunk, _) = replay(rows, connection, begin, writer, within, &chunks).await?;
+            let (chunk, _) = replay(rows, connection, begin, writer, within, &chunks, left).await?;
             // What failed now is not what failed then.
             if !suspected.contains(&chunk) {
                 return None;
@@ -54,7 +111,7 @@ pub(super) async fn locate<C: FlushConnection>(
     };
     let known = before.len();
     before.extend(chunk.singly());
-    let (row, error) = replay(rows, connection, begin, writer, within, &before).await?;
+    let (row, error) = replay(rows, connection, begin, writer, within, &before, left).await?;
     if before[..known].contains(&row) || !error.refuses_a_row() {
         return None;
     }
@@ -69,14 +126,22 @@ async fn replay<C: FlushConnection>(
     writer: Writer<'_>,
     within: Option<Duration>,
     chunks: &[Chunk],
+    left: &mut Left,
 ) -> Option<(Chunk, FlushError<C::Error>)> {
-    let mut open = connection.begin(begin).await.ok()?;
+    let scope = begin.scope;
+    let mut open = match connection.begin(begin).await {
+        Ok(open) => open,
+        Err(error) => {
+            left.not_begun(scope, writer.engine, error.failure());
+            return None;
+        }
+    };
     let mut own_waits = None;
-    if let (Some(within), TransactionScope::Transaction) = (within, begin.scope) {
+    if let (Some(within), TransactionScope::Transaction) = (within, scope) {
         match lock_waits::bound(&mut open, writer.engine, within, || no_values(rows)).await {
             Ok(own) => own_waits = own,
             Err(_) => {
-                let _ = open.rollback(false).await;
+                left.rolled_back(scope, open.rollback(false).await);
                 return None;
             }
         }
@@ -102,6 +167,6 @@ async fn replay<C: FlushConnection>(
     }
     let _ = lock_waits::give_back(&mut open, own_waits, || no_values(rows)).await;
     // Also where the connection counts as lost: the server may keep it open, with the transaction.
-    let _ = open.rollback(false).await;
+    left.rolled_back(scope, open.rollback(false).await);
     failed
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     DriverError, FlushError, FlushRun, PendingRows, lock_waits, marker,
     profile::ServerFact,
-    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, Statement, TransactionScope},
+    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, Statement},
     text::Writer,
 };
 
@@ -26,13 +26,7 @@ pub(super) async fn probe<C: FlushConnection>(
     run: &mut Run<C>,
 ) -> bool {
     run.probes();
-    let begin = Begin {
-        scope: TransactionScope::Transaction,
-        statement: None,
-        defer: None,
-        uses_bulk: false,
-    };
-    let mut open = match connection.begin(begin).await {
+    let mut open = match connection.begin(Begin::PLAIN).await {
         Ok(open) => open,
         Err(error) => {
             run.probed(Err(error));

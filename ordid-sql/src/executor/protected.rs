@@ -15,7 +15,7 @@ use std::{
 use super::no_values;
 use crate::{
     Action, Chunk, DriverError, Failure, FlushError, PendingRows, Plan,
-    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, TransactionScope},
+    spi::{Begin, FlushConnection, FlushTransaction, RowBinder},
     text::{TableNames, Writer},
 };
 
@@ -100,14 +100,8 @@ impl ProtectedTables {
         writer: Writer<'_>,
         plan: &Plan,
     ) -> Result<bool, (FlushError<C::Error>, bool)> {
-        let begin = Begin {
-            scope: TransactionScope::Transaction,
-            statement: None,
-            defer: None,
-            uses_bulk: false,
-        };
         let mut open = connection
-            .begin(begin)
+            .begin(Begin::PLAIN)
             .await
             .map_err(|error| (error, false))?;
         let answer = self.is_one(rows, &mut open, writer, plan).await;

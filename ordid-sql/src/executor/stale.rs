@@ -1,5 +1,6 @@
 //! Finds the version that a row has, after it was not found with the one that it was read with.
 
+use super::locate::Left;
 use crate::{
     Chunk, PendingRows,
     flush_error::FoundVersion,
@@ -16,6 +17,7 @@ pub(super) async fn found_version<C: FlushConnection>(
     writer: Writer<'_>,
     chunk: &Chunk,
     row: usize,
+    left: &mut Left,
 ) -> FoundVersion {
     let entity = rows.entity(chunk.table);
     let names = C::Binder::names(entity, &rows.table(chunk.table), writer.engine);
@@ -23,13 +25,15 @@ pub(super) async fn found_version<C: FlushConnection>(
         return FoundVersion::Unknown;
     };
     let begin = Begin {
-        scope,
         statement: None,
-        defer: None,
-        uses_bulk: false,
+        ..Begin::of(scope, writer.engine)
     };
-    let Ok(mut open) = connection.begin(begin).await else {
-        return FoundVersion::Unknown;
+    let mut open = match connection.begin(begin).await {
+        Ok(open) => open,
+        Err(error) => {
+            left.not_begun(scope, writer.engine, error.failure());
+            return FoundVersion::Unknown;
+        }
     };
     let mut key = C::Binder::with_room(entity, 1, names.keys.len());
     rows.write_key_of(chunk, row, &mut key);
@@ -48,6 +52,6 @@ pub(super) async fn found_version<C: FlushConnection>(
         }
     }
     // The next flush begins on a connection that has a transaction open no more, or is closed.
-    let _ = open.rollback(false).await;
+    left.rolled_back(scope, open.rollback(false).await);
     found
 }

@@ -16,7 +16,8 @@ use std::{
 };
 
 use self::library::{
-    Answer, Binder, Item, Part, Server, Source, Tie, Tied, View, detail, item, part, tie, tied,
+    Answer, Binder, Draft, Item, Part, Server, Source, Tie, Tied, View, detail, draft, item, part,
+    tie, tied,
 };
 use super::ProtectedTables;
 use crate::{

@@ -23,13 +23,6 @@ pub(crate) enum Ended {
     Gone,
 }
 
-const ALONE: Begin<'static> = Begin {
-    scope: TransactionScope::Transaction,
-    statement: None,
-    defer: None,
-    uses_bulk: false,
-};
-
 impl<B: RowBinder> Work<B> {
     /// Writes the rows of a shard together with those of others, or not at all.
     pub(super) async fn flush_part<S>(
@@ -205,7 +198,7 @@ impl<B: RowBinder> Work<B> {
     {
         let engine = self.engine_for(source.engine())?;
         let (connection, _) = source.get(false).await?;
-        let mut open = connection.begin(ALONE).await?;
+        let mut open = connection.begin(Begin::PLAIN).await?;
         // It waits for whoever is about to commit it.
         let query = Writer::of::<B>(&engine).confirmed_marker();
         let found = open.exists(&query, B::of_marker(marker)).await;
@@ -230,7 +223,7 @@ impl<B: RowBinder> Work<B> {
         let Ok((connection, _)) = source.get(false).await else {
             return;
         };
-        let Ok(mut open) = connection.begin(ALONE).await else {
+        let Ok(mut open) = connection.begin(Begin::PLAIN).await else {
             return;
         };
         let statements = statements_of(&self.rows, Writer::of::<B>(&engine));
@@ -408,7 +401,7 @@ async fn end_once<S: ConnectionSource>(
     let two_phase = source.engine().two_phase;
     let (connection, _) = source.get(was_lost).await?;
     check_alone(connection).await?;
-    let mut open = connection.begin(ALONE).await?;
+    let mut open = connection.begin(Begin::PLAIN).await?;
     let ended = end_in(&mut open, two_phase, gid, commits, values).await;
     let is_lost = matches!(&ended, Err(error) if error.failure == Failure::Lost);
     let rolled_back = open.rollback(is_lost).await;

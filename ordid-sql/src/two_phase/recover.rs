@@ -291,13 +291,9 @@ async fn begin<S: ConnectionSource>(
     let engine = source.engine();
     let (connection, _) = source.get(false).await?;
     check_alone(connection).await?;
-    let begin = Begin {
-        scope: TransactionScope::Transaction,
-        statement: engine.begin,
-        defer: None,
-        uses_bulk: false,
-    };
-    connection.begin(begin).await
+    connection
+        .begin(Begin::of(TransactionScope::Transaction, &engine))
+        .await
 }
 
 /// Gives up a connection that is lost: other orphans are still to be ended.

@@ -26,6 +26,7 @@ mod counted;
 mod cut_off;
 mod leased;
 mod staged;
+mod within;
 
 use crate::{
     proxy::{At, Fault, Proxy},
@@ -196,7 +197,19 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
         When::OverSqlx,
         cut_off::at_commit::<L::MySql>
     );
+    if cluster.kind == Kind::Galera && is_sqlx {
+        add!(
+            "a_users_transaction_that_another_node_aborts_is_over",
+            When::Always,
+            within::aborted_on_galera
+        );
+    }
     if cluster.kind == Kind::GroupReplication {
+        add!(
+            "a_users_transaction_that_another_node_aborts_is_over",
+            When::Always,
+            within::aborted_in_a_group::<L::MySql>
+        );
         add!(
             "a_member_that_is_silent_at_commit_leaves_all_rows_or_none",
             When::OverSqlx,
@@ -205,11 +218,6 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
     }
     if is_sqlx {
         // These know no library but SQLx.
-        add!(
-            "a_users_transaction_that_another_node_aborts_is_over",
-            When::Always,
-            aborted_before
-        );
         add!(
             "rows_in_chunks_are_written_once_though_a_node_is_killed",
             if_killed,
@@ -633,51 +641,6 @@ async fn aborted<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
             assert!(chunk < 4 || aborts > before, "nothing was aborted {what}");
         }
     }
-    Ok(())
-}
-
-/// Another node commits an update of rows that a user's transaction has changed, and then a flush goes into that.
-async fn aborted_before(nodes: Nodes<'_>) -> Outcome {
-    let [old, new] = [0, 1].map(|unit| Graph::new(unit, Shape::SMALL));
-    nodes.sites[0]
-        .work(&old, Retry::NONE)
-        .flush(&nodes.sites[0].pool())
-        .await?;
-    nodes.agree().await?;
-    let buckets = "SELECT CAST(SUM(bucket) AS SIGNED) FROM customers";
-    let before = nodes.sites[0].numbers(buckets).await?;
-    let mut connection = nodes.connect(0).await?;
-    let mut transaction = connection.begin().await?;
-    transaction
-        .execute("UPDATE customers SET bucket = bucket + 1")
-        .await?;
-    let [there, here] = [1, 0].map(|node| nodes.sites[node].options().clone());
-    let kind = nodes.kind;
-    let other = std::thread::spawn(move || conflict(kind, &there, &here, 0));
-    other.join().expect("not panicked")?;
-    match kind {
-        Kind::Galera => {
-            let mut work = nodes.sites[0].work(&new, Retry::NONE);
-            let error = work.flush_in(&mut transaction).await;
-            let error = error.expect_err("the transaction is over");
-            assert!(error.is_transaction_over(), "{error}");
-            assert!(!error.is_commit_unknown(), "{error}");
-            assert_eq!(work.len(), new.len(), "nothing is lost");
-        }
-        // A savepoint would make the member forget it, so the guide says to read first.
-        Kind::GroupReplication => {
-            let read = transaction
-                .fetch_all("SELECT unit FROM customers LIMIT 1")
-                .await;
-            let error = read.expect_err("the transaction is over").to_string();
-            assert!(error.contains("1213"), "{error}");
-        }
-    }
-    transaction.rollback().await?;
-    connection.close().await?;
-    nodes.agree().await?;
-    assert_eq!(nodes.sites[0].look(&new).await?, Found::None);
-    assert_eq!(nodes.sites[0].numbers(buckets).await?, before);
     Ok(())
 }
 

@@ -186,6 +186,60 @@ entity!(
     |row, visit| visit(0, KeyBytes::of(row.id))
 );
 
+/// A row with a version.
+pub(super) struct Draft {
+    id: Uuid,
+    version: i64,
+}
+
+pub(super) fn draft(id: u128, version: i64) -> Draft {
+    Draft {
+        id: Uuid::from_u128(id),
+        version,
+    }
+}
+
+impl OrderedKey for Draft {
+    type Field = Uuid;
+    const SCHEMA: Option<&'static str> = None;
+    const TABLE: &'static str = "drafts";
+    const KEY_COLUMN: &'static str = "id";
+    const COLUMNS: &'static [&'static str] = &["id", "version"];
+    const PARENTS: &'static [Parent] = &[];
+    const VERSION: Option<usize> = Some(1);
+
+    fn key(&self) -> Option<Uuid> {
+        Some(self.id)
+    }
+
+    fn assign_key(&mut self, key: Uuid) {
+        self.id = key;
+    }
+
+    fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
+
+    fn version(&self) -> Option<i128> {
+        Some(self.version.into())
+    }
+}
+
+impl<S: Sink<Uuid> + Sink<i64>> Fields<S> for Draft {
+    fn write(&self, sink: &mut S) {
+        sink.put(&self.id);
+        sink.put(&self.version);
+    }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
+    }
+
+    fn write_update(&self, sink: &mut S) {
+        sink.put(&self.id);
+        sink.put(&(self.version + 1));
+        sink.put(&self.version);
+    }
+}
+
 impl<S: Sink<Uuid>> Fields<S> for Detail {
     fn write(&self, sink: &mut S) {
         sink.put(&self.id);
@@ -283,6 +337,12 @@ impl<const RUNS: bool> Sink<&'static str> for Binder<RUNS> {
             return;
         }
         self.take(value);
+    }
+}
+
+impl<const RUNS: bool> Sink<i64> for Binder<RUNS> {
+    fn put(&mut self, value: &i64) {
+        self.take(&value.to_string());
     }
 }
 
@@ -620,6 +680,7 @@ fn table_of(sql: &str) -> &'static str {
         "parts",
         "views",
         "details",
+        "drafts",
         "stamps",
         "ordid_flushes",
     ];

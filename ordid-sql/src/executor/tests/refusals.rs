@@ -62,3 +62,62 @@ fn a_replay_is_rolled_back_also_where_the_connection_counts_as_lost() {
         "1 begin; 1 insert items 1:a 2:b; 1 insert items 3:c; 1 insert items 4:d; 1 rollback"
     );
 }
+
+/// A deadlock, or a group of MySQL, may end it then.
+#[test]
+fn a_users_transaction_that_ends_while_the_row_is_sought_is_over() {
+    for (call, failure) in [
+        ("savepoint", Failure::Transient),
+        ("rollback", Failure::Refused),
+    ] {
+        let server = Server::default();
+        server.once("2:b", Answer::RefusesARow);
+        server.once(call, Answer::Succeeds);
+        server.once(call, Answer::Fails(failure));
+        let mut source = Source::<false>::only(&server);
+        source.engine.updates = Updates::RowByRow;
+        let error = flush_in(&mut inserts(2), source).unwrap_err();
+        assert!(!error.is_transient() && !error.is_commit_unknown());
+        assert!(error.is_transaction_over(), "{call}: {error}");
+        assert_eq!(count(&server, call), 2);
+    }
+}
+
+/// As after the flush itself: what is open there, the next statements would add to.
+#[test]
+fn a_connection_on_which_the_row_was_sought_is_given_up_if_it_cannot_be_rolled_back() {
+    let server = Server::default();
+    server.once("2:b", Answer::RefusesARow);
+    server.once("rollback", Answer::Succeeds);
+    server.once("rollback", Answer::Fails(Failure::Refused));
+    let error = flush::<false>(&mut inserts(2), Source::only(&server)).unwrap_err();
+    assert!(!error.is_transaction_over() && !error.is_commit_unknown());
+    assert!(
+        error.to_string().contains("could not be rolled back"),
+        "{error}"
+    );
+    assert_eq!(server.log().last().unwrap(), "discard");
+}
+
+#[test]
+fn a_users_transaction_that_ends_while_the_version_is_sought_is_over() {
+    for (call, failure, times) in [
+        ("savepoint", Failure::Transient, 3),
+        ("rollback", Failure::Refused, 3),
+    ] {
+        let server = Server::default();
+        server.times(2, "update drafts", Answer::Changed(Changed::Rows(0)));
+        // The flush itself, and the search for the row.
+        server.times(times - 1, call, Answer::Succeeds);
+        server.once(call, Answer::Fails(failure));
+        let mut work = empty();
+        work.rows
+            .update(draft(1, 7), Registration::in_key_order::<Draft>);
+        let mut source = Source::<false>::only(&server);
+        source.engine.updates = Updates::RowByRow;
+        let error = flush_in(&mut work, source).unwrap_err();
+        assert!(error.is_stale(), "{error}");
+        assert!(error.is_transaction_over(), "{call}: {error}");
+        assert_eq!(count(&server, call), times);
+    }
+}
