@@ -209,9 +209,8 @@ impl Journal for FlushJournal {
         }
         let cleared = self.file.set_len(0);
         (self.end, self.torn) = (0, cleared.is_err());
-        cleared
-            .and_then(|()| self.file.sync_data())
-            .map_err(|error| self.error(&format!("cannot be emptied: {error}")))
+        cleared.map_err(|error| self.error(&format!("cannot be emptied: {error}")))?;
+        self.sync()
     }
 }
 

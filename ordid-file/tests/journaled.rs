@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
+use ordid::{KeyType, OrderedKey, Sink, testing::with_keys, uuid::Uuid};
 use ordid_core::Error;
 use ordid_file::FlushJournal;
 use ordid_sql::{
@@ -672,8 +672,14 @@ fn a_journal_that_fails_stops_the_flush_and_loses_nothing() {
         let rows = next.resume(&mut back).unwrap();
         assert!(rows == 3 || (rows == 2 && !more), "{calls}: {rows}");
 
-        // What is committed and cannot be forgotten is no failure, and no second unit of work.
+        // The one that is resumed is under way from now on, not the one that was added behind it.
         next.begin(&back).unwrap();
+        let mut again = PendingRows::new();
+        let mut third = self::journaled(journal.clone());
+        assert_eq!(third.resume(&mut again).unwrap(), rows, "{calls}");
+        assert!(third.begin(&again).unwrap().in_doubt);
+
+        // What is committed and cannot be forgotten is no failure, and no second unit of work.
         journal.fail_after(Some(0));
         next.ended(Outcome::Committed);
         back.clear();
@@ -690,6 +696,56 @@ fn a_journal_that_fails_stops_the_flush_and_loses_nothing() {
             assert_eq!(calls, 6);
             return;
         }
+    }
+}
+
+/// The marker row of the first run would look as if it might have been removed, and a lost COMMIT could not be resolved.
+#[test]
+fn rows_that_wait_for_long_get_another_marker_row_unless_they_may_be_committed() {
+    for outcome in [Some(Outcome::Nothing), None] {
+        let journal = Failing::default();
+        let old = with_keys(3, || {
+            let mut pending_rows = PendingRows::new();
+            pending_rows.rows_mut().push(customer("Ada"));
+            let mut journaled = journaled(journal.clone());
+            let attempt = journaled.begin(&pending_rows).unwrap();
+            outcome.into_iter().for_each(|it| journaled.ended(it));
+            attempt.id
+        });
+        let resumed = || {
+            let mut rows = PendingRows::new();
+            let mut journaled = journaled(journal.clone());
+            assert_eq!(journaled.resume(&mut rows).unwrap(), 1);
+            let attempt = journaled.begin(&rows).unwrap();
+            (attempt.id == old, attempt.id, attempt.in_doubt)
+        };
+        let (is_old, id, in_doubt) = resumed();
+        assert_eq!((is_old, in_doubt), (outcome.is_none(), outcome.is_none()));
+        assert_eq!(resumed(), (is_old, id, true));
+    }
+}
+
+/// Then nobody knows whether the rows are in the journal, so it is read before the next flush.
+#[test]
+fn rows_that_could_not_be_discarded_are_not_taken_for_kept() {
+    for is_removed in [true, false] {
+        let journal = Failing::default();
+        let mut journaled = journaled(journal.clone());
+        let mut pending_rows = PendingRows::new();
+        pending_rows.rows_mut().push(customer("Ada"));
+        journaled.begin(&pending_rows).unwrap();
+        journaled.ended(Outcome::Nothing);
+        journal.fail_after(Some(0));
+        journaled.discard().unwrap_err();
+        journal.fail_after(None);
+        if is_removed {
+            journal.kept().records.clear();
+        }
+        let begun = journaled.begin(&pending_rows);
+        assert_eq!(begun.is_ok(), is_removed);
+        drop(journaled);
+        let mut back = PendingRows::new();
+        assert_eq!(self::journaled(journal).resume(&mut back).unwrap(), 1);
     }
 }
 

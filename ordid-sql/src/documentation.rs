@@ -292,9 +292,9 @@ there were.
 
 Call it once a day or so, from one program or several. A marker row is looked for by the flush that wrote it, and by the
 next flush of the same unit of work if a COMMIT is unknown: a matter of seconds or minutes. So a day is safe, unless a
-unit of work with an unknown COMMIT or the journal of a killed process is kept for longer. Flush those first: without
-its marker row, such a flush may end with [`is_commit_unknown`](crate::FlushError::is_commit_unknown), and sends nothing
-again.
+unit of work with an unknown COMMIT or the journal of a killed process is kept for longer than half a day; the other half
+is for clocks that differ. Flush those first: without its marker row, such a flush may end with
+[`is_commit_unknown`](crate::FlushError::is_commit_unknown), and sends nothing again.
 
 A row's age is that of its key, a UUID of version 7 which the flushing program made by its clock, by the clock of this
 program. The primary key has the old rows next to each other, so the statement reads no others, and flushes do not wait

@@ -369,7 +369,8 @@ impl<B: RowBinder> Work<B> {
             Some(_) => Markers::All,
             None => self.markers_of(),
         };
-        let run = FlushRun::new(plan, self.retry, markers, self.unresolved.as_ref());
+        let run = FlushRun::new(plan, self.retry, markers, self.unresolved.as_ref())
+            .with_shared_keys(self.markers == Markers::All);
         let run = match attempt {
             Some(attempt) => run.with_attempt(attempt),
             None => run,

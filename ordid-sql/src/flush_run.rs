@@ -8,7 +8,7 @@ use crate::{
     PendingRows, Plan, Progress, Retry, RowSink, Step, Table, Tally, Upserted,
     executor::Sent,
     flush_error::{NoProbe, Rest},
-    marker::is_too_old_to_decide,
+    marker::may_be_removed,
     observe::{self, Span},
 };
 use ordid_core::{key::KeyType as _, uuid::Uuid};
@@ -60,6 +60,8 @@ pub struct FlushRun<D> {
     /// The key of the marker row, the same over all attempts.
     id: Uuid,
     markers: Markers,
+    /// Whether somebody else may write rows with the same keys: the program asked for a marker row.
+    has_shared_keys: bool,
     /// Why the last step failed that did, and for which rows.
     error: Option<(FlushError<D>, Option<Chunk>)>,
     /// What that means; of this attempt only, while one is under way.
@@ -158,6 +160,7 @@ impl<D> FlushRun<D> {
             may_bulk: true,
             is_found: false,
             asks: false,
+            has_shared_keys: false,
             marked_for: None,
             fence: None,
             prepares: false,
@@ -183,6 +186,17 @@ impl<D> FlushRun<D> {
             Markers::All => self.flush.with_record(),
         };
         self
+    }
+
+    /// Says that somebody else may write rows with the same keys.
+    #[must_use]
+    pub(crate) fn with_shared_keys(mut self, has_shared_keys: bool) -> Self {
+        self.has_shared_keys = has_shared_keys;
+        self
+    }
+
+    pub(crate) const fn has_shared_keys(&self) -> bool {
+        self.has_shared_keys
     }
 
     /// Makes the run ask the catalog whether the flush needs a marker row.
@@ -277,7 +291,7 @@ impl<D> FlushRun<D> {
 
     /// Ends the attempt if the flush is to decide a two-phase commit and is too old for that. Returns whether it is.
     pub(crate) fn is_too_late(&mut self) -> bool {
-        let is_too_late = self.fence.is_some() && is_too_old_to_decide(self.id);
+        let is_too_late = self.fence.is_some() && may_be_removed(self.id);
         if is_too_late {
             // What an older attempt may have committed has a marker row that is soon removed.
             self.is_marker_lost = true;

@@ -40,10 +40,11 @@ pub enum Markers {
 /// How old a marker row has to be before it is deleted.
 pub const MARKERS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Until which age of a flush its marker rows decide a two-phase commit. The rest of the day is a margin: for clocks that
+/// Until which age of a flush its marker rows tell what became of it. The rest of the day is a margin: for clocks that
 /// differ, and for what takes its time between the look at its age and the COMMIT. Without it, `remove_old_markers` could
-/// remove the fence of a recovery just before the flush commits, or the decision just before a recovery looks for it.
-const DECIDES: Duration = Duration::from_secs(12 * 60 * 60);
+/// remove the marker row of a flush just before it is looked for, the fence of a recovery just before the flush commits, or
+/// the decision of a two-phase commit just before a recovery looks for it.
+const TELLS: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// Deletes the marker rows that are more than a day old, and returns how many there were. For adapters.
 ///
@@ -96,14 +97,10 @@ pub fn first_marker_since(age: Duration, now: Timestamp) -> Uuid {
     UuidV7::bounds_at(since).map_or(Uuid::nil(), |(first, _)| first)
 }
 
-/// Returns whether the marker row of a flush is so old that somebody may have deleted it.
+/// Returns whether the marker rows of a flush are so old that somebody may have deleted them. Then a missing one says
+/// nothing, and they do not decide a two-phase commit any more.
 pub(crate) fn may_be_removed(id: Uuid) -> bool {
-    id < first_marker_since(MARKERS_KEPT, SystemClock.now())
-}
-
-/// Returns whether a flush is so old that its marker rows do not decide a two-phase commit any more.
-pub(crate) fn is_too_old_to_decide(id: Uuid) -> bool {
-    id < first_marker_since(DECIDES, SystemClock.now())
+    id < first_marker_since(TELLS, SystemClock.now())
 }
 
 #[cfg(test)]
@@ -115,6 +112,10 @@ mod tests {
     #[test]
     fn a_marker_row_of_today_is_not_removed() {
         assert!(!may_be_removed(Uuid::generate()));
+        // Before a program whose clock is some hours ahead removes it.
+        let hours =
+            |age: u64| first_marker_since(Duration::from_secs(age * 60 * 60), SystemClock.now());
+        assert!(may_be_removed(hours(13)) && !may_be_removed(hours(11)));
         assert!(may_be_removed(Uuid::nil()));
     }
 

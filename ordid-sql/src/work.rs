@@ -296,12 +296,12 @@ impl<B: RowBinder> Work<B> {
     ///
     /// If there was a COMMIT whose outcome is unknown.
     pub(crate) fn check_out_of_doubt(&self) -> Result<(), Error> {
-        match self.unresolved {
-            Some(_) => Err(Error::plan(
+        match self.unresolved.is_some() || self.keeper.is_in_doubt() {
+            true => Err(Error::plan(
                 "the answer to the last COMMIT was lost, so the rows may be there already: `flush` the unit of work again, which \
                  asks the database first, or look for one of the keys and `clear` it",
             )),
-            None => Ok(()),
+            false => Ok(()),
         }
     }
 

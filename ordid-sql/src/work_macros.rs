@@ -133,7 +133,7 @@ macro_rules! work_settings {
             /// COMMIT go in one chunk, or are refused if it does not take them.
             ///
             /// A `flush_in` writes all rows in your transaction, whatever the limits are. The marker rows of all chunks have
-            /// the time at which the unit of work was begun, and after a day they may be removed: if an answer to a COMMIT is
+            /// the time at which the unit of work was begun, and after half a day the flush does not trust that they are there: if an answer to a COMMIT is
             /// lost later than that, as in a unit of work that is resumed days after, the flush cannot find out what became
             /// of that chunk.
             #[must_use]

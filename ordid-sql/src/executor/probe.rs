@@ -70,7 +70,7 @@ pub(super) async fn probe<C: FlushConnection>(
 ///
 /// If the flush wrote a marker row, only that row shows that it was committed, since somebody else may have written a
 /// row with one of its keys. One of its rows is looked for only if the marker row is so old that it may have been
-/// removed.
+/// removed, and the program did not ask for it.
 async fn is_there<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
     protected: &ProtectedTables,
@@ -105,7 +105,8 @@ async fn is_there<T: FlushTransaction>(
     }
     // If its marker row is missing, the flush is not committed, even if there is a row with one of its keys.
     let may_be_removed = run.records() && marker::may_be_removed(run.id());
-    let may_be_told_by_a_key = run.plan().only_inserts() && (!run.records() || may_be_removed);
+    let may_be_told_by_a_key =
+        run.plan().only_inserts() && (!run.records() || may_be_removed && !run.has_shared_keys());
     if may_be_told_by_a_key && let Some(first) = protected.telling(rows, writer, run.plan()) {
         let entity = rows.entity(first.table);
         let names = T::Binder::names(entity, &rows.table(first.table), writer.engine);

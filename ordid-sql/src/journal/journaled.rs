@@ -9,9 +9,12 @@ use super::{
         Outcome, PendingRows, Registration, Row, RowSink, Table,
         in_chunks::{ChunkedFlush, PlanChunk},
         list::TypeOf,
+        marker,
     },
     Attempt, ColumnValues, Journal, Marks,
-    record::{self, ASKING, ATTEMPT, List, MARKED, Record, SETTLED, Unit, UnitTable, rows_of},
+    record::{
+        self, ASKING, ATTEMPT, DROPPED, List, MARKED, Record, SETTLED, Unit, UnitTable, rows_of,
+    },
     rows::{Append, read_rows, write_rows},
 };
 use ordid_core::{
@@ -218,7 +221,7 @@ impl<S: RowSink + 'static> Journaled<S> {
         self.forget_committed()?;
         let rows = numbers(pending_rows);
         let held = match self.held.take() {
-            Some(held) if held.rows == rows => held,
+            Some(held) if held.rows == rows && !held.is_outdated() => held,
             Some(held) if held.in_doubt || held.chunk.is_some() => {
                 self.held = Some(held);
                 return Err(Error::journal(
@@ -327,6 +330,10 @@ impl<S: RowSink + 'static> Journaled<S> {
         };
         pending_rows.clear();
         let loaded = self.load(&pending, pending_rows);
+        let loaded = loaded.and_then(|()| match pending.is_last {
+            true => Ok(()),
+            false => self.journal.append(&DROPPED),
+        });
         if loaded.is_err() {
             pending_rows.clear();
         }
@@ -353,8 +360,9 @@ impl<S: RowSink + 'static> Journaled<S> {
     ///
     /// As [`Journal::clear`].
     pub fn discard(&mut self) -> Result<(), Error> {
-        self.journal.clear()?;
+        // If it fails, the rows may be there or not, so the next flush reads the journal.
         self.held = None;
+        self.journal.clear()?;
         self.committed = false;
         Ok(())
     }
@@ -495,9 +503,17 @@ struct Pending {
     in_doubt: bool,
     is_marked: bool,
     chunk: Option<PlanChunk>,
+    /// Whether no unit was written behind it.
+    is_last: bool,
 }
 
 impl Held {
+    /// Returns whether it has to be written anew before it is sent: its marker row would look as if it might have been
+    /// removed already, so that a lost COMMIT could not be resolved.
+    fn is_outdated(&self) -> bool {
+        !self.in_doubt && self.chunk.is_none() && marker::may_be_removed(self.id)
+    }
+
     fn attempt(&self) -> Attempt {
         Attempt {
             id: self.id,
@@ -524,6 +540,7 @@ fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
                         in_doubt: false,
                         is_marked: false,
                         chunk: None,
+                        is_last: true,
                     });
                 }
                 if let Some(pending) = &mut pending {
@@ -534,6 +551,7 @@ fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
                     }
                 }
             }
+            Record::Dropped => written = None,
             Record::Settled => {
                 if let Some(pending) = &mut pending {
                     (pending.in_doubt, pending.is_marked) = (false, false);
@@ -544,6 +562,9 @@ fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
         number += 1;
         Ok(())
     })?;
+    if let Some(pending) = &mut pending {
+        pending.is_last = written.is_none();
+    }
     Ok(pending)
 }
 

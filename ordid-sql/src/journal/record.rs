@@ -9,11 +9,13 @@
 //! 6  marked    the same as 3, for an attempt that also writes a marker row
 //! 7  chunk     number: u64 | start: u64 | end: u64 | outline: u64
 //!              the same as 6, for the rows from `start` to `end` of the plan: those before are committed
+//! 8  dropped   the unit behind the one that is pending was not sent, and never will be
 //! ```
 //!
 //! A unit of work is one unit record, its rows in records of about 64 KiB, and at least one attempt (3, 5, 6 or 7). It is
 //! pending from the first attempt on. A unit without an attempt was not sent and is ignored. A second unit replaces the
-//! first. Lists are 0 for the rows to insert, 1 to update, 2 to delete, 3 to update in some columns, 4 to upsert.
+//! first, unless the first one is resumed: then the second one is dropped, and the attempts behind that are of the first.
+//! Lists are 0 for the rows to insert, 1 to update, 2 to delete, 3 to update in some columns, 4 to upsert.
 //!
 //! A row is MessagePack as serde writes it, a struct with the names of its fields. It is what an
 //! entity was *and* how serde wrote it, so fields may be added and left out as serde allows. Of the
@@ -38,6 +40,7 @@ pub(super) const SETTLED: [u8; 1] = [4];
 pub(super) const ASKING: [u8; 1] = [5];
 pub(super) const MARKED: [u8; 1] = [6];
 const CHUNK: u8 = 7;
+pub(super) const DROPPED: [u8; 1] = [8];
 
 /// A record of rows that has this many bytes takes no further row.
 const FULL: usize = 64 * 1024;
@@ -173,6 +176,7 @@ pub(super) enum Record<'a> {
     Asking,
     Marked,
     Chunk(PlanChunk),
+    Dropped,
 }
 
 /// Writes the record of an attempt to send a chunk.
@@ -219,6 +223,7 @@ impl<'a> Record<'a> {
             _ if record == SETTLED => Some(Self::Settled),
             _ if record == ASKING => Some(Self::Asking),
             _ if record == MARKED => Some(Self::Marked),
+            _ if record == DROPPED => Some(Self::Dropped),
             _ => None,
         };
         parsed.ok_or_else(|| unknown("a record"))

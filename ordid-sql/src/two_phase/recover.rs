@@ -16,7 +16,7 @@ use crate::{
     DriverError, EngineProfile, Failure, FlushError, Retry,
     executor::two_phase::{Ended, check_alone, end_prepared},
     lock_waits,
-    marker::is_too_old_to_decide,
+    marker::may_be_removed,
     spi::{
         Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder, Statement,
         StatementKind, TransactionScope,
@@ -327,7 +327,7 @@ async fn decision_by<S: ConnectionSource>(
         found.map_err(|error| FlushError::record(S::Connection::ADAPTER, &engine, error))?;
     Ok(match found {
         true => OrphanDecision::Committed,
-        false if is_too_old_to_decide(flush) => OrphanDecision::Unknown,
+        false if may_be_removed(flush) => OrphanDecision::Unknown,
         false => OrphanDecision::NotCommitted,
     })
 }

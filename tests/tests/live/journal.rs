@@ -705,6 +705,11 @@ async fn versions_come_back(pool: Pool<Sqlite>) -> Outcome {
 
     let mut next = UnitOfWork::<Sqlite>::new().with_journal(journaled()?);
     assert_eq!(next.resume()?, 3);
+    // Whoever was killed may have committed them.
+    let mut transaction = pool.begin().await?;
+    let error = next.flush_in(&mut transaction).await.unwrap_err();
+    assert!(error.is_plan(), "{error}");
+    transaction.rollback().await?;
     let error = next.flush(&pool).await.unwrap_err();
     assert!(error.is_stale(), "{error}");
     assert_eq!(error.key(), Some(&*deleted.id.to_string()));

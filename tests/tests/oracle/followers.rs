@@ -21,7 +21,7 @@ use ordid_tests::{login, servers::Servers};
 
 use crate::{Outcome, h2::run, h2_trials, keys::NetworkId, server_trial};
 
-const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_hours(1);
 const COLUMNS: &str = "\"id\" RAW(16) NOT NULL PRIMARY KEY, \"number\" NUMBER(19) NOT NULL";
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -49,25 +49,25 @@ struct LateEvent {
     number: i64,
 }
 
-fn id(minutes_ago: u32) -> Result<NetworkId, ordid::Error> {
-    let time = Timestamp::try_from(SystemTime::now() - MINUTE * minutes_ago)?;
+fn id(hours_ago: u32) -> Result<NetworkId, ordid::Error> {
+    let time = Timestamp::try_from(SystemTime::now() - HOUR * hours_ago)?;
     NetworkId::generate_at(time)
 }
 
-/// Events by how many minutes ago their keys were made, neither rising nor falling.
+/// Events by how many hours ago their keys were made, neither rising nor falling.
 fn events() -> Result<Vec<Event>, ordid::Error> {
-    let events = [(1, 4), (4, 1), (2, 3), (5, 0), (3, 2)].map(|(minutes, number)| {
-        let id = id(minutes)?;
+    let events = [(1, 4), (4, 1), (2, 3), (5, 0), (3, 2)].map(|(hours, number)| {
+        let id = id(hours)?;
         Ok(Event { id, number })
     });
     events.into_iter().collect()
 }
 
-/// Reads all events with the followers of a driver: those that are older than 150 s in pages of two, then the others.
+/// Reads all events with the followers of a driver: those that are older than two hours and a half in pages of two, then the others.
 macro_rules! delivered_once {
     ($over:expr, $driver:ty) => {{
         let numbers = |rows: &[Event]| rows.iter().map(|it| it.number).collect::<Vec<_>>();
-        let old = follower::Follower::<$driver, Event>::settled_after(MINUTE * 5 / 2);
+        let old = follower::Follower::<$driver, Event>::settled_after(HOUR * 5 / 2);
         let mut position = Position::START;
         for expected in [&[0, 1][..], &[2], &[]] {
             let batch = old.next($over, &position, 2)?;
@@ -76,7 +76,7 @@ macro_rules! delivered_once {
             position = batch.position.to_string().parse()?;
         }
         let now = old.now($over)?;
-        let all = follower::Follower::<$driver, Event>::settled_after(MINUTE / 2);
+        let all = follower::Follower::<$driver, Event>::settled_after(HOUR / 2);
         for begin in [position, now] {
             let batch = all.next($over, &begin, 9)?;
             assert_eq!(numbers(&batch.rows), [3, 4]);
@@ -199,7 +199,7 @@ fn on_oracle(url: &str) -> Outcome {
 fn open_transactions(url: &str) -> Outcome {
     let (reader, writer) = (login::oracle(url)??, login::oracle(url)??);
     let _table = Table::create(&reader, "ordid followed late")?;
-    let follower = Follower::<LateEvent>::settled_after(MINUTE);
+    let follower = Follower::<LateEvent>::settled_after(HOUR);
     let numbers = || -> Outcome<Vec<i64>> {
         let batch = follower.next(&reader, &Position::START, 9)?;
         Ok(batch.rows.iter().map(|it| it.number).collect())

@@ -247,6 +247,30 @@ fn changes_whose_marker_row_may_have_been_removed_are_not_sent_again() {
     }
 }
 
+/// Somebody else may have written them with the same keys: that is why the program asked for a marker row.
+#[test]
+fn rows_do_not_stand_for_the_marker_row_that_a_program_asked_for() {
+    for asked_for in [true, false] {
+        let server = Server::default();
+        server.once("commit", Answer::Fails(Failure::Lost));
+        let mut work = inserts(1);
+        let markers = if asked_for {
+            Markers::All
+        } else {
+            Markers::Changes
+        };
+        work.set_markers(markers);
+        flush::<false>(&mut work, Source::only(&server)).unwrap_err();
+        flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
+        work.unresolved.as_mut().unwrap().made_long_ago();
+        let outcome = flush::<false>(&mut work, Source::new(&server));
+        match asked_for {
+            true => assert!(outcome.unwrap_err().is_commit_unknown()),
+            false => assert_eq!(outcome.unwrap().rows(), 1),
+        }
+    }
+}
+
 /// What the next flush may do is what the first one has left to look for, whatever is asked of it now.
 #[test]
 fn a_flush_without_a_marker_row_is_not_sent_again_after_a_lost_commit() {
