@@ -4,7 +4,7 @@
 //! end the tables have to be equal to the models.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -185,8 +185,15 @@ impl Writers {
         let (stop, seen) = (Arc::new(AtomicBool::new(false)), Arc::new(Seen::default()));
         let threads = (0..count)
             .map(|number| {
+                let model = model.share(number, count);
+                let mut children = HashMap::new();
+                for order in model.orders.values() {
+                    *children.entry(order.parent.clone()).or_default() += 1;
+                }
                 let mut writer = Writer {
-                    model: model.share(number, count),
+                    names: model.orders.keys().cloned().collect(),
+                    children,
+                    model,
                     number,
                     count,
                     made: 0,
@@ -234,6 +241,10 @@ impl Writers {
 
 struct Writer {
     model: Model,
+    /// The references of the orders, and of some that are gone: walking through the model for one would take the machine's time.
+    names: Vec<String>,
+    /// How many orders have this one as their parent.
+    children: HashMap<String, usize>,
     number: usize,
     count: usize,
     made: u64,
@@ -250,13 +261,32 @@ impl Writer {
     }
 
     fn any(&mut self) -> String {
-        let at = self.random(self.model.orders.len());
-        self.model
-            .orders
-            .keys()
-            .nth(at)
-            .cloned()
-            .unwrap_or_default()
+        while !self.names.is_empty() {
+            let at = self.random(self.names.len());
+            if self.model.orders.contains_key(&self.names[at]) {
+                return self.names[at].clone();
+            }
+            self.names.swap_remove(at);
+        }
+        String::new()
+    }
+
+    /// Enters an order as it is now, or that it is gone.
+    fn enter(&mut self, reference: String, order: Option<Order>) {
+        let before = match order {
+            Some(order) => {
+                *self.children.entry(order.parent.clone()).or_default() += 1;
+                let before = self.model.orders.insert(reference.clone(), order);
+                if before.is_none() {
+                    self.names.push(reference);
+                }
+                before
+            }
+            None => self.model.orders.remove(&reference),
+        };
+        if let Some(count) = before.and_then(|it| self.children.get_mut(&it.parent)) {
+            *count -= 1;
+        }
     }
 
     /// Decides on a transaction, sends it until it is committed, and enters it into the model.
@@ -338,8 +368,7 @@ impl Writer {
                 next.orders.insert(reference, Some(order));
             }
             _ => {
-                let has_children = self.model.orders.values().any(|it| it.parent == reference);
-                if has_children {
+                if self.children.get(&reference).is_some_and(|it| *it > 0) {
                     return Ok(());
                 }
                 statements.push(format!("DELETE FROM orders WHERE ref = '{reference}'"));
@@ -385,10 +414,7 @@ impl Writer {
         }
         self.seen.committed.fetch_add(1, Ordering::Relaxed);
         for (reference, order) in next.orders {
-            match order {
-                Some(order) => self.model.orders.insert(reference, order),
-                None => self.model.orders.remove(&reference),
-            };
+            self.enter(reference, order);
         }
         self.model.lost.extend(next.lost);
         tokio::time::sleep(Duration::from_millis(1)).await;
