@@ -12,6 +12,7 @@ mod mysql;
 pub(crate) mod others;
 mod postgres;
 mod rebuild;
+pub(crate) mod remains;
 pub(crate) mod request;
 pub(crate) mod session;
 mod sqlite;
@@ -25,6 +26,7 @@ mod validate;
 use model::{Plan, Table};
 use request::Request;
 use session::Session;
+use subject::Moved;
 use target::Target;
 
 use crate::{engine::Engine, failure::Failure};
@@ -46,6 +48,9 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
     };
     if let Some(reason) = others::refusal(session, draft.schema.as_deref(), &draft.name).await? {
         return Err(request.refuse(&reason));
+    }
+    if let Some(remains) = remains::find(session, draft.schema.as_deref(), &draft.name).await? {
+        return Err(request.refuse(&remains.reason()));
     }
     draft.refusals.check(request)?;
     let unlinked = unlinked::notes(session, &draft).await?;
@@ -109,6 +114,18 @@ pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<T
         Engine::Mysql | Engine::Mariadb => mysql::describe(session, plan).await,
         Engine::Sqlite => sqlite::describe(session, plan).await,
         Engine::SqlServer | Engine::Oracle => Err(unreachable(plan.engine)),
+    }
+}
+
+/// Returns the table and those that refer to it, as they are now on a server.
+async fn family(
+    session: &mut Session,
+    schema: Option<&str>,
+    name: &str,
+) -> Result<Vec<Moved>, Failure> {
+    match session.engine() {
+        Engine::Postgres => postgres::family(session, schema, name).await,
+        _ => mysql::family(session, schema.unwrap_or_default(), name).await,
     }
 }
 

@@ -27,6 +27,7 @@ use crate::{
         journal::{Entry, Journal, Phase},
         model::{self, Plan},
         others,
+        remains::{self, Remains},
         session::{HIDDEN_LAG, Session},
         switch::{BETWEEN, has_exchanged},
     },
@@ -124,19 +125,32 @@ impl Arguments {
             // No name is exchanged yet: it is as if the switch had not begun.
             entry.position = 0;
         }
-        let entry = self.first(plan, begun.as_ref())?;
+        let remains = match begun {
+            None => find_remains(&mut session, plan).await?,
+            Some(_) => None,
+        };
+        let entry = match remains {
+            // Each step of the way back before the switch leaves alone what is not there.
+            Some(remains) if self.rollback && remains.can_be_undone_by(plan) => {
+                Entry::beginning(Phase::Undo)
+            }
+            Some(remains) => return Err(refuse(plan, &remains.reason())),
+            None => self.first(plan, begun.as_ref())?,
+        };
         // SQLite's journal is written by the transaction of the first step.
         let in_transaction = plan.engine == Engine::Sqlite;
         if entry == Entry::beginning(Phase::Steps) {
             check_others(&mut session, plan).await?;
         }
-        if found.is_none() {
+        if found.is_none() && entry.phase == Phase::Steps {
             let tables = migration::describe(&mut session, plan).await?;
             if let Some(difference) = model::difference(&plan.catalog, &tables) {
                 return Err(Failure::wrong(format_args!(
                     "the tables have changed since the plan was made: {difference}; make a new plan"
                 )));
             }
+        }
+        if found.is_none() {
             if !in_transaction {
                 journal.create(&mut session, &entry).await?;
                 // Another plan may have been faster. Of two moves that share a table at least one sees the other's journal here.
@@ -332,11 +346,21 @@ impl Arguments {
 async fn check_others(session: &mut Session, plan: &Plan) -> Result<(), Failure> {
     match others::refusal(session, plan.schema.as_deref(), &plan.name).await? {
         None => Ok(()),
-        Some(reason) => Err(Failure::wrong(format_args!(
-            "{} cannot be moved: {reason}",
-            plan.table
-        ))),
+        Some(reason) => Err(refuse(plan, &reason)),
     }
+}
+
+/// Looks for what a move without a journal has left, unless it is that of another move.
+async fn find_remains(session: &mut Session, plan: &Plan) -> Result<Option<Remains>, Failure> {
+    let (schema, name) = (plan.schema.as_deref(), &*plan.name);
+    match others::refusal(session, schema, name).await? {
+        None => remains::find(session, schema, name).await,
+        Some(_) => Ok(None),
+    }
+}
+
+fn refuse(plan: &Plan, reason: &str) -> Failure {
+    Failure::wrong(format_args!("{} cannot be moved: {reason}", plan.table))
 }
 
 fn read(path: &PathBuf) -> Result<Plan, Failure> {

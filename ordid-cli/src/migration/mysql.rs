@@ -208,7 +208,7 @@ pub(crate) async fn check_server(session: &mut Session) -> Result<(), Failure> {
 }
 
 /// Returns the condition of `information_schema` for a table.
-fn of(schema: &str, name: &str) -> String {
+pub(crate) fn of(schema: &str, name: &str) -> String {
     format!(
         "table_schema = {} AND table_name = {}",
         literal(schema),
@@ -570,25 +570,29 @@ fn definition_of<'c>(catalog: &'c [Table], table: &Moved, column: &Column) -> Op
     lines.find_map(|line| line.strip_prefix(&name))
 }
 
-/// Describes the tables, to see later whether they have changed.
-pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
-    let (schema, name) = (plan.schema.as_deref().unwrap_or_default(), &*plan.name);
+/// Returns the table and those that refer to it.
+pub(crate) async fn family(
+    session: &mut Session,
+    schema: &str,
+    name: &str,
+) -> Result<Vec<Moved>, Failure> {
     let query = format!(
         "SELECT DISTINCT table_schema, table_name FROM information_schema.key_column_usage WHERE referenced_table_schema = {0} \
          AND referenced_table_name = {1} AND NOT (table_schema = {0} AND table_name = {1}) ORDER BY 1, 2",
         literal(schema),
         literal(name)
     );
-    let moved = |schema: String, name: String| Moved {
-        schema,
-        name,
-        columns: Vec::new(),
-        indexes: Vec::new(),
-    };
-    let mut tables = vec![moved(schema.to_owned(), name.to_owned())];
+    let mut tables = vec![Moved::bare(schema.to_owned(), name.to_owned())];
     for row in session.rows(&query).await? {
-        tables.push(moved(text(&row, 0), text(&row, 1)));
+        tables.push(Moved::bare(text(&row, 0), text(&row, 1)));
     }
+    Ok(tables)
+}
+
+/// Describes the tables, to see later whether they have changed.
+pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
+    let schema = plan.schema.as_deref().unwrap_or_default();
+    let tables = family(session, schema, &plan.name).await?;
     catalog(session, &tables).await
 }
 

@@ -596,27 +596,30 @@ fn created(
     Ok(Some(column.clone()))
 }
 
-/// Describes the tables, to see later whether they have changed.
-pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
-    // The texts are those of the plan. Afterwards the users' triggers have their path again.
-    session.execute(WITHOUT_PATH).await?;
+/// Returns the table and those that refer to it; none if the table is not there.
+pub(crate) async fn family(
+    session: &mut Session,
+    schema: Option<&str>,
+    name: &str,
+) -> Result<Vec<Moved>, Failure> {
     let query = format!(
         "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = {table} \
          OR c.oid IN (SELECT conrelid FROM pg_constraint WHERE contype = 'f' AND confrelid = {table}) \
          ORDER BY c.oid <> {table}, 1, 2",
-        table = regclass(plan.schema.as_deref(), &plan.name)
+        table = regclass(schema, name)
     );
-    let tables: Vec<Moved> = session
-        .rows(&query)
-        .await?
+    let rows = session.rows(&query).await?;
+    Ok(rows
         .iter()
-        .map(|row| Moved {
-            schema: text(row, 0),
-            name: text(row, 1),
-            columns: Vec::new(),
-            indexes: Vec::new(),
-        })
-        .collect();
+        .map(|row| Moved::bare(text(row, 0), text(row, 1)))
+        .collect())
+}
+
+/// Describes the tables, to see later whether they have changed.
+pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
+    // The texts are those of the plan. Afterwards the users' triggers have their path again.
+    session.execute(WITHOUT_PATH).await?;
+    let tables = family(session, plan.schema.as_deref(), &plan.name).await?;
     let found = catalog(session, &tables).await?;
     session.execute("RESET search_path").await?;
     Ok(found)

@@ -65,6 +65,16 @@ pub(crate) struct Index {
 }
 
 impl Moved {
+    /// A table of which only the name is known.
+    pub(crate) fn bare(schema: String, name: String) -> Self {
+        Self {
+            schema,
+            name,
+            columns: Vec::new(),
+            indexes: Vec::new(),
+        }
+    }
+
     /// Returns the name behind the schema, for people.
     pub(crate) fn title(&self) -> String {
         format!("{}.{}", self.schema, self.name)

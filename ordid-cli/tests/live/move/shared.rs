@@ -18,6 +18,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         ));
         trials.push(servers.trial(
             server,
+            "move::what_a_move_without_a_journal_has_left_is_named_and_removed_by_a_rollback",
+            dropped_journal,
+        ));
+        trials.push(servers.trial(
+            server,
             "move::names_that_begin_alike_stay_distinct_where_they_are_cut",
             long_names,
         ));
@@ -39,7 +44,8 @@ fn counted(url: &str) -> &'static str {
     }
 }
 
-fn two_moves(url: &str) -> Result {
+/// Creates orders, and customers and shops to which they refer.
+fn create_shops(url: &str) -> Result {
     let key = counted(url);
     execute(
         url,
@@ -55,22 +61,144 @@ fn two_moves(url: &str) -> Result {
              INSERT INTO shops (name) VALUES ('s');
              INSERT INTO orders (customer_id, shop_id, kind) VALUES (1, 1, 1), (2, 1, 2)"
         ),
-    )?;
-    let schema = match is_postgres(url) {
+    )
+}
+
+/// The schema of a test's tables.
+fn schema_of(url: &str) -> String {
+    match is_postgres(url) {
         true => "public".to_owned(),
         false => url.rsplit('/').next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Plans the move of a table.
+fn planned(url: &str, table: &str) -> Result<Move> {
+    let this = Move::new(url)?;
+    printed(&this.plan_of(table), 0)?;
+    Ok(this)
+}
+
+fn dropped_journal(url: &str) -> Result {
+    const TABLES: [&str; 3] = ["customers", "orders", "shops"];
+    create_shops(url)?;
+    let schema = schema_of(url);
+    let before = super::definitions_of(url, &TABLES)?;
+    let [customers, shops] = [planned(url, "customers")?, planned(url, "shops")?];
+    let refused_with = |parts: &[String]| -> Result {
+        for table in TABLES {
+            let mut lines = vec![refused(&Move::new(url)?.plan_of(table), 2)?];
+            match table {
+                "customers" => lines.push(customers.refused(&["--resume"], 2)?),
+                "shops" => {
+                    lines.extend([shops.refused(&[], 2)?, shops.refused(&["--rollback"], 2)?])
+                }
+                _ => {}
+            }
+            for line in lines {
+                expect(&line, "a move whose journal was dropped has left ")?;
+                // The other plans have no table customers.
+                for part in parts {
+                    if table == "customers" || !part.contains("customers") {
+                        expect(&line, part)?;
+                    }
+                }
+            }
+        }
+        Ok(())
     };
+    let column = |name: &str| format!("column {schema}.{name}");
+    let drop_journal = || execute(url, "DROP TABLE ordid_move_customers");
+    let triggers = match is_postgres(url) {
+        true => [
+            format!("trigger zzzz_ordid_sync of {schema}.orders"),
+            format!("function {schema}.ordid_sync_orders"),
+            format!("trigger zzzz_ordid_sync of {schema}.customers"),
+            format!("function {schema}.ordid_sync_customers"),
+        ],
+        false => [
+            "insert_orders",
+            "update_orders",
+            "insert_customers",
+            "update_customers",
+        ]
+        .map(|name| {
+            let (_, table) = name.split_once('_').unwrap_or_default();
+            format!("trigger ordid_{name} of {schema}.{table}")
+        }),
+    };
+
+    customers.apply(&["--no-switch"])?;
+    drop_journal()?;
+    let mut names = vec![
+        column("orders.ordid_new_customer_id"),
+        column("customers.ordid_new_id"),
+    ];
+    names.extend(triggers.clone());
+    names.push("ordid apply PLAN --rollback".to_owned());
+    refused_with(&names)?;
+    customers.apply(&["--rollback"])?;
+    let after = super::definitions_of(url, &TABLES)?;
+    if before != after {
+        return Err(format!("before: {before:?}, after: {after:?}").into());
+    }
+
+    // Of another move, which is not in its way, only one column is left.
+    let alter = match is_postgres(url) {
+        true => "ALTER TABLE orders ADD COLUMN ordid_new_customer_id uuid",
+        false => "ALTER TABLE orders ADD COLUMN ordid_new_customer_id binary(16)",
+    };
+    let customers = planned(url, "customers")?;
+    execute(url, alter)?;
+    expect(
+        &customers.refused(&[], 2)?,
+        &column("orders.ordid_new_customer_id"),
+    )?;
+    expect(
+        &shops.refused(&["--rollback"], 2)?,
+        &column("orders.ordid_new_customer_id"),
+    )?;
+    customers.apply(&["--rollback"])?;
+
+    // After the switch old keys would be lost.
+    customers.apply(&[])?;
+    drop_journal()?;
+    let mut names = vec![
+        column("orders.ordid_old_customer_id"),
+        column("customers.ordid_old_id"),
+    ];
+    // AUTO_INCREMENT goes on without a trigger.
+    let own = if is_postgres(url) { 4 } else { 2 };
+    names.extend(triggers.into_iter().take(own));
+    names.push("have the old keys: if they are no longer needed, drop the triggers".to_owned());
+    for table in TABLES {
+        let line = refused(&Move::new(url)?.plan_of(table), 2)?;
+        for part in &names {
+            if table == "customers" || !part.contains("customers") {
+                expect(&line, part)?;
+            }
+        }
+    }
+    for options in [&["--rollback"], &["--finish"], &["--resume"]] {
+        expect(&customers.refused(options, 2)?, &names[0])?;
+    }
+    expect_value(
+        url,
+        "SELECT count(DISTINCT ordid_old_id) FROM customers",
+        "2",
+    )
+}
+
+fn two_moves(url: &str) -> Result {
+    create_shops(url)?;
+    let schema = schema_of(url);
     let reason = |shared: &str, other: &str| {
         format!(
             "{schema}.{shared} is also a table of the move of {schema}.{other}, which is not ended (its journal is \
              {schema}.ordid_move_{other}): end that move first, by --finish or --rollback"
         )
     };
-    let plan = |table: &str| -> Result<Move> {
-        let this = Move::new(url)?;
-        printed(&this.plan_of(table), 0)?;
-        Ok(this)
-    };
+    let plan = |table: &str| planned(url, table);
     let unplanned = |table: &str, shared: &str, other: &str| -> Result {
         let line = refused(&Move::new(url)?.plan_of(table), 2)?;
         expect(&line, &reason(shared, other))

@@ -70,6 +70,10 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
         ("commands_that_are_printed_can_be_run", commands),
         ("a_locked_file_is_given_up_after_the_attempts", locked),
         ("a_finish_fails_if_a_rollback_was_faster", faster_rollback),
+        (
+            "what_a_move_without_a_journal_has_left_is_named",
+            dropped_journal,
+        ),
         ("readers_are_waited_for_at_the_commit", readers),
         (
             "rows_that_are_short_are_stored_in_the_order_of_the_key",
@@ -1015,6 +1019,22 @@ fn faster_rollback() -> Result {
     let (code, line) = beside(&place, &["--finish"], rollback, false)?;
     assert_eq!(code, 3, "{line}");
     expect(&line, &["no such table: ordid_map_orders"]);
+    Ok(())
+}
+
+fn dropped_journal() -> Result {
+    const LEFT: &str = "a move whose journal was dropped has left table ordid_map_orders, table ordid_sequences_orders, table \
+                        ordid_tables_orders; drop these tables";
+    let place = Place::new(SMALL)?;
+    place.plan()?;
+    place.apply(&[])?;
+    place.script("DROP TABLE ordid_move_orders")?;
+    expect(&place.no_plan()?, &[LEFT]);
+    for options in [&[][..], &["--finish"], &["--rollback"]] {
+        expect(&place.refused(options, 2)?, &[LEFT]);
+    }
+    place.script("DROP TABLE ordid_map_orders; DROP TABLE ordid_sequences_orders; DROP TABLE ordid_tables_orders")?;
+    expect(&place.no_plan()?, &["already has keys of `uuid_v7`"]);
     Ok(())
 }
 
