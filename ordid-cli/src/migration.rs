@@ -107,6 +107,23 @@ pub(crate) async fn check_server(session: &mut Session) -> Result<(), Failure> {
     }
 }
 
+/// Refuses to read rows for a plan while a policy of PostgreSQL hides some of them from this user.
+///
+/// # Errors
+///
+/// There is such a policy.
+pub(crate) async fn check_policies(session: &mut Session, plan: &Plan) -> Result<(), Failure> {
+    let (Engine::Postgres, schema) = (plan.engine, plan.schema.as_deref()) else {
+        return Ok(());
+    };
+    let tables = postgres::family(session, schema, &plan.name).await?;
+    // A table that is gone is for the steps to complain about.
+    match tables.is_empty() {
+        true => Ok(()),
+        false => validate::guard(session, &postgres::secured(&tables)).await,
+    }
+}
+
 /// Describes the table of a plan, and those that refer to it, as they are now.
 pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
     match plan.engine {

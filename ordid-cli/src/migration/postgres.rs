@@ -13,7 +13,7 @@ mod writer;
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
 use super::{
-    model::{Plan, Table},
+    model::{Guard, Plan, Table},
     request::{Draft, Refusals, Request},
     session::{HIDDEN_LAG, Session},
     subject::{
@@ -594,6 +594,25 @@ fn created(
         ));
     }
     Ok(Some(column.clone()))
+}
+
+/// Looks for tables of which a policy hides rows from this user.
+pub(crate) fn secured(tables: &[Moved]) -> Guard {
+    let tables: Vec<String> = tables
+        .iter()
+        .map(|it| {
+            let name = Postgres::quote_table(Some(&it.schema), &it.name);
+            format!("({}, {}::regclass)", literal(&it.title()), literal(&name))
+        })
+        .collect();
+    Guard::new(
+        "has row security, which applies to this user, too (FORCE ROW LEVEL SECURITY)",
+        format!(
+            "SELECT it.name FROM (VALUES {}) AS it (name, id) WHERE row_security_active(it.id) ORDER BY 1",
+            tables.join(", ")
+        ),
+        "connect as a role with BYPASSRLS, or take FORCE away until the move is finished",
+    )
 }
 
 /// Returns the table and those that refer to it; none if the table is not there.

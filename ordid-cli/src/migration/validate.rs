@@ -4,9 +4,29 @@ use super::{
     apply::Run,
     journal::Phase,
     model::{Action, Check, Guard},
+    session::Session,
     switch::BETWEEN,
 };
 use crate::{engine::Engine, failure::Failure};
+
+/// Asks for what must not be there.
+///
+/// # Errors
+///
+/// Something of it is there.
+pub(crate) async fn guard(session: &mut Session, guard: &Guard) -> Result<(), Failure> {
+    let rows = session.rows(&guard.sql).await?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = rows.into_iter().flatten().flatten().collect();
+    Err(Failure::wrong(format_args!(
+        "{} {}; {}",
+        names.join(", "),
+        guard.what,
+        guard.advice
+    )))
+}
 
 impl Run<'_> {
     /// Asks each count.
@@ -74,18 +94,8 @@ impl Run<'_> {
     ///
     /// Something of it is there: nothing is changed.
     pub(crate) async fn guard(&mut self, guards: &[Guard]) -> Result<(), Failure> {
-        for guard in guards {
-            let rows = self.session.rows(&guard.sql).await?;
-            if rows.is_empty() {
-                continue;
-            }
-            let names: Vec<String> = rows.into_iter().flatten().flatten().collect();
-            return Err(Failure::wrong(format_args!(
-                "{} {}; {}",
-                names.join(", "),
-                guard.what,
-                guard.advice
-            )));
+        for it in guards {
+            guard(&mut self.session, it).await?;
         }
         Ok(())
     }

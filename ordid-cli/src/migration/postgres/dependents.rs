@@ -2,7 +2,7 @@
 
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
-use super::{Found, is_indexed, is_true, quote, text};
+use super::{Found, is_indexed, is_true, quote, secured, text};
 use crate::{
     failure::Failure,
     migration::{
@@ -103,13 +103,9 @@ pub(super) async fn dependents(
                  the move is finished"
             ));
         }
-        // The rows that a policy hides would get no keys.
-        let secured = format!("SELECT 1 WHERE row_security_active({regclass})");
-        if session.exists(&secured).await? {
-            refusals.add(format!(
-                "{title} has row security, which applies to this user, too (FORCE ROW LEVEL SECURITY): connect as a role with \
-                 BYPASSRLS, or take FORCE away until the move is finished"
-            ));
+        let secured = secured(std::slice::from_ref(&table));
+        if session.exists(&secured.sql).await? {
+            refusals.add(format!("{title} {}: {}", secured.what, secured.advice));
         }
         let triggers = format!(
             "SELECT 1 FROM pg_trigger WHERE tgrelid = {regclass} AND NOT tgisinternal AND tgtype & 16 <> 0"

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::{Completion, Failed, Trial};
 use ordid_harness::Policy;
 
 use super::{
@@ -18,8 +18,12 @@ use crate::place::{Result, Servers, execute, ordid, printed};
 type Test = (&'static str, fn(&str) -> Result);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 6] = [
+    let tests: [Test; 7] = [
         ("move::statistics_targets_and_tablespaces_are_kept", kept),
+        (
+            "move::row_security_that_comes_after_the_plan_stops_the_move",
+            secured_later,
+        ),
         (
             "move::a_generated_column_that_is_made_before_the_switch_stops_it",
             generated,
@@ -212,6 +216,106 @@ fn secured(url: &str) -> Result {
         // Without FORCE it does not apply to the owner.
         execute(own, "ALTER TABLE remarks NO FORCE ROW LEVEL SECURITY")?;
         Move::planned(own)?.apply(&[]).map(|_| ())
+    })
+}
+
+const FORCED: &str =
+    "public.remarks has row security, which applies to this user, too (FORCE ROW LEVEL SECURITY)";
+
+fn secured_later(url: &str) -> Result {
+    as_owner(url, |own, _| {
+        execute(
+            own,
+            &format!(
+                "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+                 ALTER TABLE remarks ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON remarks USING (kind = 1);
+                 ALTER TABLE orders ENABLE ROW LEVEL SECURITY; CREATE POLICY none ON orders USING (false);
+                 INSERT INTO orders (kind) SELECT n FROM generate_series(3, 20) AS n"
+            ),
+        )?;
+        let force = |table: &str, word: &str| {
+            execute(
+                own,
+                &format!("ALTER TABLE {table} {word} ROW LEVEL SECURITY"),
+            )
+        };
+        let links = |rows: &str| {
+            expect_value(
+                own,
+                "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id AND o.kind = r.kind",
+                rows,
+            )
+        };
+        let this = Move::planned(own)?;
+        force("remarks", "FORCE")?;
+        expect(&this.refused(&[], 2)?, FORCED)?;
+        expect_value(own, "SELECT to_regclass('ordid_move_orders') IS NULL", "t")?;
+        force("remarks", "NO FORCE")?;
+
+        // While keys are made, a statement fails and does not leave rows out.
+        let failed = thread::scope(|scope| {
+            let run = scope.spawn(|| {
+                this.refused(&["--no-switch", "--chunk", "1", "--pause", "300"], 3)
+                    .map_err(|error| format!("{error:?}"))
+            });
+            let begun = Instant::now();
+            let has_keys = "SELECT 1 FROM information_schema.columns WHERE table_name = 'orders' AND column_name = 'ordid_new_id'";
+            let is_made = || -> Result<bool> {
+                let made = "SELECT 1 FROM orders WHERE ordid_new_id IS NOT NULL";
+                Ok(!block(own, has_keys)?.is_empty() && !block(own, made)?.is_empty())
+            };
+            while !is_made()? {
+                if begun.elapsed() > Duration::from_secs(60) {
+                    return Err("no key is made".into());
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+            force("orders", "FORCE")?;
+            Ok::<_, Failed>(run.join().map_err(|_| "apply panicked")??)
+        })?;
+        expect(
+            &failed,
+            "query would be affected by row-level security policy for table \"orders\"",
+        )?;
+        force("orders", "NO FORCE")?;
+        this.apply(&["--resume", "--no-switch"])?;
+
+        force("remarks", "FORCE")?;
+        expect(&this.refused(&["--resume"], 2)?, FORCED)?;
+        force("remarks", "NO FORCE")?;
+        links("2")?;
+        // While the switch waits.
+        let refused = thread::scope(|scope| {
+            let slow = scope.spawn(|| {
+                execute(
+                    own,
+                    "BEGIN; SELECT count(*) FROM orders; SELECT pg_sleep(4); COMMIT",
+                )
+                .map_err(|error| format!("{error:?}"))
+            });
+            thread::sleep(Duration::from_millis(500));
+            let run = scope.spawn(|| {
+                this.refused(&["--resume"], 2)
+                    .map_err(|error| format!("{error:?}"))
+            });
+            thread::sleep(Duration::from_millis(1500));
+            force("remarks", "FORCE")?;
+            slow.join().map_err(|_| "the reader panicked")??;
+            Ok::<_, Failed>(run.join().map_err(|_| "apply panicked")??)
+        })?;
+        expect(&refused, FORCED)?;
+        force("remarks", "NO FORCE")?;
+        this.apply(&["--resume"])?;
+        links("2")?;
+
+        // The way back and the map read all rows, too.
+        force("remarks", "FORCE")?;
+        expect(&this.refused(&["--rollback"], 2)?, FORCED)?;
+        expect(&this.refused(&["--finish", "--keep-map"], 2)?, FORCED)?;
+        // The end reads none.
+        this.apply(&["--finish"])?;
+        force("remarks", "NO FORCE")?;
+        links("2")
     })
 }
 

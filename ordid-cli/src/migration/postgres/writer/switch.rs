@@ -5,7 +5,7 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 use super::{BRIEF, NONE, Writer};
 use crate::migration::{
     model::{Action, Guard, Statement, Step},
-    postgres::{depends, quote},
+    postgres::{depends, quote, secured},
     subject::{Column, Moved, literal, map_name, map_steps, named},
 };
 
@@ -105,7 +105,10 @@ impl Writer<'_> {
             0.1,
             Action::Switch {
                 lock: self.locks(),
-                guards: vec![Guard::before_switch(self.unknown())],
+                guards: vec![
+                    secured(&self.found.tables),
+                    Guard::before_switch(self.unknown()),
+                ],
                 checks: self.lost_links("new", Column::new_name),
                 repairs: Vec::new(),
                 statements: sql.into_iter().map(Statement::new).collect(),
@@ -272,7 +275,10 @@ impl Writer<'_> {
                 0.1,
                 Action::Switch {
                     lock: self.locks(),
-                    guards: vec![Guard::before_back(self.unknown())],
+                    guards: vec![
+                        secured(&self.found.tables),
+                        Guard::before_back(self.unknown()),
+                    ],
                     checks: self.lost_links("old", Column::old_name),
                     repairs: Vec::new(),
                     statements: sql.into_iter().map(Statement::new).collect(),
