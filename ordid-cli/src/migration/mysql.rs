@@ -458,6 +458,7 @@ async fn tables(
                 name: constraint,
                 definition: actions.clone(),
                 actions,
+                comment: None,
             }),
         };
         subject::refer(&mut tables, (child_schema, child), column, refusals);

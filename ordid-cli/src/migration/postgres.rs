@@ -39,8 +39,8 @@ struct Found {
     has_update_triggers: bool,
     /// The sequence that belongs to the key.
     sequence: Option<Sequence>,
-    /// The statements that give the new columns the statistics targets of the old ones.
-    statistics: Vec<String>,
+    /// The statements that give the new columns the statistics targets and options of the old ones.
+    options: Vec<String>,
 }
 
 /// A sequence that is dropped with its column.
@@ -292,7 +292,7 @@ async fn read(
         is_superuser,
         has_update_triggers: false,
         sequence: None,
-        statistics: Vec::new(),
+        options: Vec::new(),
     };
     found.sequence = sequence(session, &oid, &found.key).await?;
     if let Some(Sequence {
@@ -415,8 +415,8 @@ async fn tables(
          a.attnotnull, f.condeferrable, c.relkind = 'p' OR c.relispartition, pg_has_role(c.relowner, 'MEMBER'), \
          pg_get_constraintdef(f.oid), {number} = ANY (f.confkey), a.attgenerated <> '', \
          CASE WHEN a.attidentity <> '' THEN 'an identity' ELSE pg_get_expr(d.adbin, d.adrelid) END, \
-         EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid), col_description(c.oid, a.attnum) \
-         FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+         EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid), col_description(c.oid, a.attnum), \
+         obj_description(f.oid, 'pg_constraint') FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1] \
          LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
          WHERE f.contype = 'f' AND f.confrelid = {oid} AND f.conparentid = 0 ORDER BY 1, 2, 3",
@@ -479,6 +479,7 @@ async fn tables(
                 name: constraint,
                 actions: String::new(),
                 definition,
+                comment: row.get(16).cloned().flatten(),
             }),
         };
         // `ON DELETE SET NULL (column)` names the column that it empties.

@@ -47,6 +47,8 @@ pub(crate) struct ForeignKey {
     pub(crate) actions: String,
     /// Its definition.
     pub(crate) definition: String,
+    /// Its comment, where foreign keys have one.
+    pub(crate) comment: Option<String>,
 }
 
 /// An index.
@@ -62,6 +64,12 @@ pub(crate) struct Index {
     pub(crate) is_constraint: bool,
     /// The statement that creates it, in the engine's form.
     pub(crate) definition: String,
+    /// Its comment.
+    pub(crate) comment: Option<String>,
+    /// The comment of its constraint, where that has one of its own.
+    pub(crate) constraint_comment: Option<String>,
+    /// Whether no query uses it.
+    pub(crate) is_hidden: bool,
 }
 
 impl Moved {
@@ -192,13 +200,23 @@ pub(crate) fn named(prefix: &str, name: &str, suffix: &str) -> String {
     if name.len() <= room {
         return format!("{prefix}{name}{suffix}");
     }
-    let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(name.as_bytes()));
-    let hash = format!("_{:08x}", u32::from_be_bytes([a, b, c, d]));
+    let hash = hash(name);
     let mut end = room - hash.len();
     while !name.is_char_boundary(end) {
         end -= 1;
     }
     format!("{prefix}{}{hash}{suffix}", &name[..end])
+}
+
+/// Returns the name of what a column of a table has. Names alone would leave open where the table's ends: `a_b_c`.
+pub(crate) fn named_by_column(prefix: &str, table: &str, column: &str) -> String {
+    let suffix = hash(&format!("{table}\0{column}"));
+    named(prefix, &format!("{table}_{column}"), &suffix)
+}
+
+fn hash(text: &str) -> String {
+    let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(text.as_bytes()));
+    format!("_{:08x}", u32::from_be_bytes([a, b, c, d]))
 }
 
 /// Returns notes of rows whose times are infinite, or in the future.

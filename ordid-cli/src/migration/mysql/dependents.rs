@@ -2,6 +2,7 @@
 
 use super::{Found, of, quote, text};
 use crate::{
+    engine::Engine,
     failure::Failure,
     migration::{
         request::Refusals,
@@ -128,8 +129,12 @@ async fn indexes(
     table: &Moved,
     refusals: &mut Refusals,
 ) -> Result<Vec<Index>, Failure> {
+    let is_hidden = match session.engine() {
+        Engine::Mariadb => "ignored = 'YES'",
+        _ => "is_visible = 'NO'",
+    };
     let query = format!(
-        "SELECT index_name, non_unique, column_name, sub_part, collation FROM information_schema.statistics WHERE {} ORDER BY \
+        "SELECT index_name, non_unique, column_name, sub_part, collation, index_comment, {is_hidden} FROM information_schema.statistics WHERE {} ORDER BY \
          index_name <> 'PRIMARY', index_name, seq_in_index",
         of(&table.schema, &table.name)
     );
@@ -169,6 +174,9 @@ async fn indexes(
                     is_unique: text(&row, 1) == "0",
                     is_constraint: false,
                     definition: part,
+                    comment: row.get(5).cloned().flatten().filter(|it| !it.is_empty()),
+                    constraint_comment: None,
+                    is_hidden: text(&row, 6) == "1",
                     name,
                 },
                 is_moved,

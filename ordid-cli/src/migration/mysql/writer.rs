@@ -177,7 +177,7 @@ impl Writer<'_> {
                     "ADD COLUMN {} {} NULL{}{}",
                     quote(&it.new_name()),
                     self.sql_type(),
-                    comment_of(it),
+                    comment_of(it.comment.as_ref()),
                     self.hidden()
                 )
             });
@@ -219,15 +219,26 @@ impl Writer<'_> {
         list
     }
 
+    /// Returns the options of an index, with a space before each.
+    fn options_of(&self, index: &Index) -> String {
+        let hidden = match (index.is_hidden, self.engine) {
+            (false, _) => "",
+            (true, Engine::Mariadb) => " IGNORED",
+            (true, _) => " INVISIBLE",
+        };
+        format!("{}{hidden}", comment_of(index.comment.as_ref()))
+    }
+
     fn indexes(&self) -> Step {
         let statement = |table: &Moved| {
             let mut parts = Vec::new();
             for index in &table.indexes {
                 let unique = if index.is_unique { "UNIQUE " } else { "" };
                 parts.push(format!(
-                    "ADD {unique}INDEX {} ({})",
+                    "ADD {unique}INDEX {} ({}){}",
                     quote(&Self::new_index(index)),
-                    Self::list_of_new(table, index)
+                    Self::list_of_new(table, index),
+                    self.options_of(index)
                 ));
                 if index.is_primary {
                     parts.push(format!(
@@ -411,7 +422,7 @@ impl Writer<'_> {
     /// Returns the definition of a new column at the switch: those of a primary key are NOT NULL.
     fn new_definition(&self, table: &Moved, column: &Column) -> String {
         let sql_type = self.sql_type();
-        let comment = comment_of(column);
+        let comment = comment_of(column.comment.as_ref());
         if !Self::in_primary(table).any(|it| it.name == column.name) {
             return format!("{sql_type} NULL{comment}");
         }
@@ -451,8 +462,9 @@ impl Writer<'_> {
             }
             parts.push("DROP PRIMARY KEY".to_owned());
             parts.push(format!(
-                "ADD PRIMARY KEY ({})",
-                Self::list_of_new(table, index)
+                "ADD PRIMARY KEY ({}){}",
+                Self::list_of_new(table, index),
+                self.options_of(index)
             ));
             parts.push(format!("DROP INDEX {}", quote(&Self::new_index(index))));
             statements.push(
@@ -474,9 +486,9 @@ impl Writer<'_> {
     }
 }
 
-/// Returns the comment of a column behind a space, in the literals of `apply`: a backslash means something there.
-fn comment_of(column: &Column) -> String {
-    match &column.comment {
+/// Returns a comment behind a space, in the literals of `apply`: a backslash means something there.
+fn comment_of(comment: Option<&String>) -> String {
+    match comment {
         Some(comment) => format!(" COMMENT {}", literal(&comment.replace('\\', "\\\\"))),
         None => String::new(),
     }

@@ -43,15 +43,27 @@ pub(super) async fn dependents(
                     column.name
                 ));
             }
-            let statistics = format!(
-                "SELECT attstattarget FROM pg_attribute WHERE attrelid = {regclass} AND attname = {} AND attstattarget >= 0",
+            // PostgreSQL 13 has no column `attcompression`.
+            let options = format!(
+                "SELECT 'STATISTICS ' || CASE WHEN attstattarget >= 0 THEN attstattarget END, '(' || array_to_string(attoptions, ', ') || \
+                 ')', 'STORAGE ' || CASE WHEN attstorage <> typstorage THEN CASE attstorage WHEN 'p' THEN 'PLAIN' WHEN 'e' THEN 'EXTERNAL' \
+                 WHEN 'm' THEN 'MAIN' ELSE 'EXTENDED' END END, 'COMPRESSION ' || CASE to_jsonb(a) ->> 'attcompression' WHEN 'p' THEN \
+                 'pglz' WHEN 'l' THEN 'lz4' END FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE attrelid = {regclass} AND \
+                 attname = {}",
                 literal(&column.name)
             );
-            if let Some(target) = session.value(&statistics).await? {
-                found.statistics.push(format!(
-                    "ALTER TABLE {name} ALTER COLUMN {} SET STATISTICS {target}",
-                    quote(&column.new_name())
-                ));
+            for row in session.rows(&options).await? {
+                let new = quote(&column.new_name());
+                let kept = row.iter().take(2).flatten();
+                found.options.extend(
+                    kept.map(|it| format!("ALTER TABLE {name} ALTER COLUMN {new} SET {it}")),
+                );
+                notes.extend(row.iter().skip(2).flatten().map(|it| {
+                    format!(
+                        "{title}.{} has {it}, which its new column does not get: new keys are too short for it to matter",
+                        column.name
+                    )
+                }));
             }
             let more = format!(
                 "SELECT (SELECT attacl IS NOT NULL FROM pg_attribute WHERE attrelid = {regclass} AND attname = {column}), \
@@ -139,7 +151,8 @@ async fn indexes(
          i.indexprs IS NOT NULL OR i.indpred IS NOT NULL, i.indisreplident, i.indisexclusion, \
          (SELECT string_agg(o.opcname, ', ') FROM unnest(i.indkey::int[], i.indclass::oid[]) AS k (number, class) \
          JOIN pg_opclass o ON o.oid = k.class AND NOT o.opcdefault \
-         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND a.attname IN ({0})) FROM pg_index i \
+         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND a.attname IN ({0})), \
+         obj_description(c.oid, 'pg_class'), obj_description(k.oid, 'pg_constraint') FROM pg_index i \
          JOIN pg_class c ON c.oid = i.indexrelid \
          LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x') AND k.conrelid = i.indrelid \
          WHERE i.indrelid = {regclass} AND i.indisvalid AND EXISTS (SELECT 1 FROM pg_depend d JOIN pg_attribute a \
@@ -176,6 +189,9 @@ async fn indexes(
             is_unique: is_true(&row, 2),
             is_constraint: is_true(&row, 3),
             definition: text(&row, 4),
+            comment: row.get(9).cloned().flatten(),
+            constraint_comment: row.get(10).cloned().flatten(),
+            is_hidden: false,
         });
     }
     Ok(indexes)

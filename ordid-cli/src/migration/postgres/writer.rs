@@ -8,7 +8,7 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 use super::{Found, FoundColumn, is_indexed, quote};
 use crate::migration::{
     model::{Action, Statement, Step},
-    subject::{Column, ForeignKey, Index, Moved, literal, named},
+    subject::{Column, ForeignKey, Index, Moved, literal, named, named_by_column},
     target::Target,
 };
 
@@ -153,7 +153,7 @@ impl Writer<'_> {
                 }
             }
         }
-        statements.extend(self.found.statistics.iter().map(Statement::new));
+        statements.extend(self.found.options.iter().map(Statement::new));
         Self::step(
             "columns",
             format!("Adds an empty column {sql_type} beside each moved column"),
@@ -378,11 +378,7 @@ impl Writer<'_> {
             for (column, _) in table.references() {
                 let (from, to) = (quote(&column.name), quote(&column.new_name()));
                 if !is_indexed(table, column) {
-                    let name = named(
-                        "ordid_work_",
-                        &format!("{}_{}", table.name, column.name),
-                        "",
-                    );
+                    let name = named_by_column("ordid_work_", &table.name, &column.name);
                     steps.push(Self::step(
                         "index",
                         format!(

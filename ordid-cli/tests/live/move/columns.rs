@@ -3,6 +3,7 @@
 use libtest_mimic::Trial;
 
 use super::{
+    block,
     hostile::{Move, expect, expect_value},
     is_postgres,
 };
@@ -21,6 +22,13 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             server,
             "move::new_columns_keep_the_comments_of_old_ones",
             comments,
+        ));
+    }
+    for server in ["mariadb", "mysql"] {
+        trials.push(servers.trial(
+            server,
+            "move::indexes_keep_their_comments_and_stay_hidden",
+            index_options,
         ));
     }
     trials.push(servers.trial(
@@ -194,6 +202,38 @@ fn defaults(url: &str) -> Result {
         "SELECT count(DISTINCT id) FROM orders WHERE length(id) = 36",
         "5",
     )
+}
+
+fn index_options(url: &str) -> Result {
+    let is_mariadb = !block(url, "SHOW VARIABLES LIKE 'aria_block_size'")?.is_empty();
+    let hidden = if is_mariadb { "IGNORED" } else { "INVISIBLE" };
+    execute(
+        url,
+        &format!(
+            r"CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT, kind int, PRIMARY KEY (id) COMMENT 'the \\ key''s');
+              CREATE TABLE remarks (order_id bigint NOT NULL, line int NOT NULL, kind int,
+                 PRIMARY KEY (order_id, line) COMMENT 'both', UNIQUE KEY once (order_id, kind) COMMENT 'one',
+                 KEY by_kind (kind, order_id) COMMENT 'not used' {hidden},
+                 CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id))"
+        ),
+    )?;
+    let shown = match is_mariadb {
+        true => "ignored = 'NO'",
+        false => "is_visible = 'YES'",
+    };
+    let query = format!(
+        "SELECT group_concat(concat_ws(' ', table_name, index_name, index_comment, {shown}) ORDER BY table_name, index_name SEPARATOR '; ') \
+         FROM information_schema.statistics WHERE table_schema = database() AND seq_in_index = 1 AND CONCAT('.', table_name, '.', \
+         index_name) NOT LIKE '%.ordid%'"
+    );
+    let check = || {
+        expect_value(
+            url,
+            &query,
+            r"orders PRIMARY the \ key's 1; remarks by_kind not used 0; remarks once one 1; remarks PRIMARY both 1",
+        )
+    };
+    Move::keeps(url, check)
 }
 
 fn comments(url: &str) -> Result {

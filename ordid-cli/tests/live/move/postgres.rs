@@ -18,8 +18,20 @@ use crate::place::{Result, Servers, execute, ordid, printed};
 type Test = (&'static str, fn(&str) -> Result);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 7] = [
+    let tests: [Test; 10] = [
         ("move::statistics_targets_and_tablespaces_are_kept", kept),
+        (
+            "move::comments_and_options_of_indexes_and_constraints_are_kept",
+            described,
+        ),
+        (
+            "move::a_storage_option_that_a_new_column_does_not_get_is_noted",
+            stored,
+        ),
+        (
+            "move::work_indexes_of_names_that_look_alike_are_different",
+            work_indexes,
+        ),
         (
             "move::row_security_that_comes_after_the_plan_stops_the_move",
             secured_later,
@@ -317,6 +329,97 @@ fn secured_later(url: &str) -> Result {
         force("remarks", "NO FORCE")?;
         links("2")
     })
+}
+
+/// The comments of indexes and constraints, and the options of columns and indexes.
+fn described(url: &str) -> Result {
+    execute(
+        url,
+        &format!(
+            "{TABLES}; ALTER TABLE remarks ADD CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id);
+             ALTER TABLE remarks ADD CONSTRAINT remarks_once UNIQUE (order_id, kind) WITH (fillfactor = 60);
+             ALTER INDEX remarks_order SET (fillfactor = 70); ALTER INDEX orders_pkey SET (fillfactor = 80);
+             ALTER TABLE remarks ALTER COLUMN order_id SET (n_distinct = -0.25, n_distinct_inherited = 12);
+             COMMENT ON INDEX remarks_order IS 'it''s by order'; COMMENT ON INDEX orders_pkey IS 'the key''s index';
+             COMMENT ON INDEX remarks_once IS 'the index of one'; COMMENT ON CONSTRAINT remarks_once ON remarks IS 'one of a kind';
+             COMMENT ON CONSTRAINT orders_pkey ON orders IS 'the key'; COMMENT ON CONSTRAINT remarks_fk ON remarks IS 'its order'"
+        ),
+    )?;
+    let check = || -> Result {
+        expect_value(
+            url,
+            "SELECT string_agg(concat_ws(' ', relname, reloptions::text, obj_description(oid, 'pg_class')), '; ' ORDER BY relname COLLATE \"C\") \
+             FROM pg_class WHERE relname IN ('orders_pkey', 'remarks_once', 'remarks_order')",
+            "orders_pkey {fillfactor=80} the key's index; remarks_once {fillfactor=60} the index of one; remarks_order {fillfactor=70} it's by \
+             order",
+        )?;
+        expect_value(
+            url,
+            "SELECT string_agg(concat_ws(' ', conname, obj_description(oid, 'pg_constraint')), '; ' ORDER BY conname COLLATE \"C\") FROM \
+             pg_constraint WHERE conname IN ('orders_pkey', 'remarks_once', 'remarks_fk')",
+            "orders_pkey the key; remarks_fk its order; remarks_once one of a kind",
+        )?;
+        expect_value(
+            url,
+            "SELECT attoptions::text FROM pg_attribute WHERE attrelid = 'remarks'::regclass AND attname = 'order_id'",
+            "{n_distinct=-0.25,n_distinct_inherited=12}",
+        )
+    };
+    Move::keeps(url, check)
+}
+
+fn stored(url: &str) -> Result {
+    execute(
+        url,
+        "CREATE TABLE orders (id text DEFAULT gen_random_uuid()::text PRIMARY KEY, kind int);
+         CREATE TABLE remarks (order_id text REFERENCES orders (id));
+         CREATE INDEX remarks_order ON remarks (order_id)",
+    )?;
+    const NOTE: &str = "which its new column does not get";
+    match printed(&Move::new(url)?.plan(), 0)? {
+        shown if shown.contains(NOTE) => return Err("a column without options is noted".into()),
+        _ => {}
+    }
+    execute(
+        url,
+        "ALTER TABLE orders ALTER COLUMN id SET STORAGE EXTERNAL; ALTER TABLE remarks ALTER COLUMN order_id SET COMPRESSION pglz",
+    )?;
+    let shown = printed(&Move::new(url)?.plan(), 0)?;
+    expect(
+        &shown,
+        "public.orders.id has STORAGE EXTERNAL, which its new column does not get",
+    )?;
+    expect(
+        &shown,
+        "public.remarks.order_id has COMPRESSION pglz, which its new column does not get",
+    )
+}
+
+fn work_indexes(url: &str) -> Result {
+    // The first work index would also have the name of the work list.
+    execute(
+        url,
+        "CREATE TABLE a_b (id bigserial PRIMARY KEY, c bigint REFERENCES a_b (id));
+         CREATE TABLE a (b bigint REFERENCES a_b (id), b_c bigint REFERENCES a_b (id));
+         INSERT INTO a_b (c) VALUES (NULL), (1);
+         INSERT INTO a (b, b_c) VALUES (1, 2), (2, NULL)",
+    )?;
+    let this = Move::new(url)?;
+    printed(&this.plan_of("a_b"), 0)?;
+    this.apply(&["--no-switch"])?;
+    expect_value(
+        url,
+        "SELECT string_agg(it, '; ' ORDER BY it) FROM (SELECT substring(indexdef FROM 'ON public\\.(.*)') AS it FROM pg_indexes WHERE \
+         indexname LIKE 'ordid\\_work%' AND indexname NOT LIKE '%pkey') AS them",
+        "a USING btree (b); a USING btree (b_c); a_b USING btree (c)",
+    )?;
+    this.apply(&["--resume"])?;
+    this.apply(&["--finish"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM pg_class WHERE relname LIKE 'ordid%'",
+        "0",
+    )
 }
 
 fn alike(url: &str) -> Result {

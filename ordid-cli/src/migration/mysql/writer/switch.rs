@@ -161,9 +161,10 @@ impl Writer<'_> {
                 .collect();
             primary.push(
                 Statement::new(format!(
-                    "ALTER TABLE {} DROP PRIMARY KEY, ADD PRIMARY KEY ({}), {nullable}DROP INDEX {}{ONLINE}",
+                    "ALTER TABLE {} DROP PRIMARY KEY, ADD PRIMARY KEY ({}){}, {nullable}DROP INDEX {}{ONLINE}",
                     self.table(table),
                     index.definition,
+                    self.options_of(index),
                     quote(&Self::old_index(index))
                 ))
                 .unless(format!(
@@ -429,7 +430,7 @@ impl Writer<'_> {
                         "MODIFY {} {} NOT NULL{}",
                         quote(&column.name),
                         self.sql_type(),
-                        comment_of(column)
+                        comment_of(column.comment.as_ref())
                     ),
                 });
             }

@@ -6,7 +6,7 @@ use super::{BRIEF, NONE, Writer, concurrently};
 use crate::migration::{
     model::{Action, Check, Statement, Step},
     postgres::{is_indexed, quote},
-    subject::{Column, Words, literal, named, pairs, replace_identifier},
+    subject::{Column, Index, Moved, Words, literal, named, pairs, replace_identifier},
 };
 
 impl Writer<'_> {
@@ -65,6 +65,7 @@ impl Writer<'_> {
                     &name,
                     &renamed_index(&definition, &name),
                 ));
+                statements.extend(self.comment_on(table, index, &name));
                 if index.is_primary {
                     let name = Self::twin_of(index);
                     statements.push(concurrently(
@@ -72,6 +73,7 @@ impl Writer<'_> {
                         &name,
                         &renamed_index(&index.definition, &name),
                     ));
+                    statements.extend(self.comment_on(table, index, &name));
                 }
             }
             statements.push(Statement::new(format!("ANALYZE {}", self.table(table))).waiting());
@@ -83,6 +85,16 @@ impl Writer<'_> {
             self.rows(300_000.0),
             Action::Online { statements },
         )
+    }
+
+    /// Gives the index of this name the comment of another one.
+    fn comment_on(&self, table: &Moved, index: &Index, name: &str) -> Option<Statement> {
+        let comment = index.comment.as_ref()?;
+        Some(Statement::new(format!(
+            "COMMENT ON INDEX {} IS {}",
+            self.in_schema(table, name),
+            literal(comment)
+        )))
     }
 
     pub(super) fn foreign_keys(&self) -> Step {
@@ -114,6 +126,8 @@ impl Writer<'_> {
                         literal(&name)
                     )),
                 );
+                let comment = comment_on(&self.table(table), &name, foreign_key.comment.as_ref());
+                statements.extend(comment.map(Statement::new));
             }
         }
         Self::step(
@@ -215,6 +229,15 @@ impl Writer<'_> {
     }
 }
 
+/// Returns the statement that gives a constraint its comment, if there is one.
+pub(super) fn comment_on(table: &str, name: &str, comment: Option<&String>) -> Option<String> {
+    let comment = literal(comment?);
+    Some(format!(
+        "COMMENT ON CONSTRAINT {} ON {table} IS {comment}",
+        quote(name)
+    ))
+}
+
 /// Gives an index another name, and lets it be built while others write.
 fn renamed_index(definition: &str, name: &str) -> String {
     let unique = if definition.starts_with("CREATE UNIQUE") {
@@ -231,17 +254,20 @@ fn renamed_index(definition: &str, name: &str) -> String {
     )
 }
 
-/// Replaces a column in the lists of an index, not in the names before them, nor in that of its tablespace.
+/// Replaces a column in the lists of an index, not in the names before them, nor in its options or its tablespace.
 fn replace_columns(definition: &str, column: &Column) -> String {
-    let end = definition.rfind(" TABLESPACE ").unwrap_or(definition.len());
-    let (definition, tablespace) = definition.split_at(end);
+    let end = definition
+        .rfind(" WITH (")
+        .or_else(|| definition.rfind(" TABLESPACE "))
+        .unwrap_or(definition.len());
+    let (definition, options) = definition.split_at(end);
     let start = definition.find(" USING ").unwrap_or(0);
     let (head, lists) = definition.split_at(start);
     let start = lists.find('(').unwrap_or(0);
     let (method, lists) = lists.split_at(start);
     let new = quote(&column.new_name());
     format!(
-        "{head}{method}{}{tablespace}",
+        "{head}{method}{}{options}",
         replace_identifier(lists, &column.name, &quote(&column.name), &new)
     )
 }

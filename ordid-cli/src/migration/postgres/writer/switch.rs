@@ -2,11 +2,11 @@
 
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
-use super::{BRIEF, NONE, Writer};
+use super::{BRIEF, NONE, Writer, constraints::comment_on};
 use crate::migration::{
     model::{Action, Guard, Statement, Step},
     postgres::{depends, quote, secured},
-    subject::{Column, Moved, literal, map_name, map_steps, named},
+    subject::{Column, Moved, literal, map_name, map_steps, named_by_column},
 };
 
 impl Writer<'_> {
@@ -52,8 +52,10 @@ impl Writer<'_> {
             }
             for index in &table.indexes {
                 let copy = Self::copy_of(index);
+                let comment = comment_on(&name, &index.name, index.constraint_comment.as_ref());
                 if index.is_primary {
                     sql.push(primary_key(&name, &index.name, &copy));
+                    sql.extend(comment);
                     continue;
                 }
                 let (old, new) = (
@@ -73,6 +75,7 @@ impl Writer<'_> {
                         "ALTER TABLE {name} ADD CONSTRAINT {0} UNIQUE USING INDEX {0}",
                         quote(&index.name)
                     ));
+                    sql.extend(comment);
                 }
             }
             for (_, foreign_key) in table.references() {
@@ -117,7 +120,7 @@ impl Writer<'_> {
         )
     }
 
-    fn in_schema(&self, table: &Moved, name: &str) -> String {
+    pub(super) fn in_schema(&self, table: &Moved, name: &str) -> String {
         Postgres::quote_table(Some(&table.schema), name)
     }
 
@@ -164,11 +167,7 @@ impl Writer<'_> {
                 }
             }
             for (column, _) in table.references() {
-                let name = named(
-                    "ordid_work_",
-                    &format!("{}_{}", table.name, column.name),
-                    "",
-                );
+                let name = named_by_column("ordid_work_", &table.name, &column.name);
                 statements.push(drop_index(&self.in_schema(table, &name)));
             }
         }
@@ -235,6 +234,11 @@ impl Writer<'_> {
             }
             for index in table.indexes.iter().filter(|it| it.is_primary) {
                 sql.push(primary_key(&name, &index.name, &Self::twin_of(index)));
+                sql.extend(comment_on(
+                    &name,
+                    &index.name,
+                    index.constraint_comment.as_ref(),
+                ));
             }
         }
         let mut validate = Vec::new();
@@ -245,6 +249,11 @@ impl Writer<'_> {
                 sql.push(format!(
                     "ALTER TABLE {name} ADD CONSTRAINT {} {definition} NOT VALID",
                     quote(&foreign_key.name),
+                ));
+                sql.extend(comment_on(
+                    &name,
+                    &foreign_key.name,
+                    foreign_key.comment.as_ref(),
                 ));
                 validate.push(
                     Statement::new(format!(
