@@ -133,9 +133,12 @@ macro_rules! work_settings {
             /// COMMIT go in one chunk, or are refused if it does not take them.
             ///
             /// A `flush_in` writes all rows in your transaction, whatever the limits are. The marker rows of all chunks have
-            /// the time at which the unit of work was begun, and after half a day the flush does not trust that they are there: if an answer to a COMMIT is
-            /// lost later than that, as in a unit of work that is resumed days after, the flush cannot find out what became
-            /// of that chunk.
+            /// the time at which the unit of work was begun, and after half a day the flush does not trust that they are
+            /// there: if an answer to a COMMIT is lost later than that, as in a unit of work that is resumed days after, the
+            /// flush cannot find out what became of that chunk.
+            ///
+            /// Fields that the database fills have what it had at the COMMIT of their row's chunk. What a later chunk changes
+            /// by a trigger, or by the foreign key of a circle that it sets, is not read again.
             #[must_use]
             pub fn in_chunks(mut self, limits: $crate::ChunkLimits) -> Self {
                 self.0.set_limits(limits);
@@ -588,7 +591,9 @@ macro_rules! sharded_unit_of_work {
                 self
             }
 
-            /// Ends the flush of each shard after this time: as [`UnitOfWork::with_deadline`].
+            /// Ends the flush of each shard after this time: as [`UnitOfWork::with_deadline`]. A two-phase commit has this time
+            /// three times: to prepare the shards, to decide, and to commit what is prepared. It does not bound how long values
+            /// are read that the database has filled, behind the decision.
             #[must_use]
             pub fn with_deadline(mut self, within: std::time::Duration) -> Self {
                 self.0.each(|work| work.set_deadline(within));
