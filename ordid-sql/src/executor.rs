@@ -23,7 +23,7 @@ use self::{
     bulks::bulks,
     chunks::{ChunkOf, OneTransaction},
     deadline::Deadline,
-    locate::{Left, ends_the_users, locate},
+    locate::{Search, ends_the_users, locate},
     probe::probe,
     protected::can_tell,
     read::{Read, read, reads},
@@ -758,34 +758,33 @@ async fn locate_row<B, S>(
     let Ok(connection) = connect(rows, source, &mut scope, link).await else {
         return;
     };
-    let mut left = Left::NOTHING;
+    let mut search = Search::within(scope);
     if let Some(failed) = failed {
         let found = locate(
             rows,
             connection,
-            scope,
             writer,
             within,
             &failure.plan,
             &failed,
-            &mut left,
+            &mut search,
         );
         let found = found.await;
         if let Some((chunk, row)) = found {
             failure.set_row(rows, chunk, row);
         }
     }
-    if !left.is_spoilt
-        && left.rest == Rest::None
+    if !search.is_spoilt
+        && search.rest == Rest::None
         && let Some((chunk, row)) = failure.stale_row(rows)
     {
-        let version = found_version(rows, connection, scope, writer, &chunk, row, &mut left).await;
+        let version = found_version(rows, connection, writer, &chunk, row, &mut search).await;
         failure.error.set_found_version(version);
     }
-    if left.rest != Rest::None {
-        failure.error.set_rest(left.rest);
+    if search.rest != Rest::None {
+        failure.error.set_rest(search.rest);
     }
-    if left.is_spoilt {
+    if search.is_spoilt {
         source.discard();
     }
 }

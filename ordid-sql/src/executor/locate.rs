@@ -18,42 +18,38 @@ use crate::{
     text::Writer,
 };
 
-/// What the search for a row leaves behind.
+/// The search for the row of an error, and what it leaves behind.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct Search {
+    /// Its own transactions, or savepoints of the user's.
+    pub(super) scope: TransactionScope,
     /// What the error says about it.
     pub(super) rest: Rest,
     /// Whether a transaction may be open, so that the connection must not be used again.
     pub(super) is_spoilt: bool,
 }
 
-impl Left {
-    pub(super) const NOTHING: Self = Self {
-        rest: Rest::None,
-        is_spoilt: false,
-    };
+impl Search {
+    pub(super) const fn within(scope: TransactionScope) -> Self {
+        Self {
+            scope,
+            rest: Rest::None,
+            is_spoilt: false,
+        }
+    }
 
     /// Notes that a transaction or a savepoint could not be begun.
-    pub(super) fn not_begun(
-        &mut self,
-        scope: TransactionScope,
-        engine: &EngineProfile,
-        failure: Failure,
-    ) {
-        if ends_the_users(scope, engine, failure) {
+    pub(super) fn not_begun(&mut self, engine: &EngineProfile, failure: Failure) {
+        if ends_the_users(self.scope, engine, failure) {
             self.rest = Rest::Over;
         }
     }
 
     /// Notes whether it could be rolled back. A savepoint cannot if its transaction has ended, as at a deadlock on MySQL.
-    pub(super) fn rolled_back<D>(
-        &mut self,
-        scope: TransactionScope,
-        rolled_back: Result<(), DriverError<D>>,
-    ) {
+    pub(super) fn rolled_back<D>(&mut self, rolled_back: Result<(), DriverError<D>>) {
         let Err(error) = rolled_back else { return };
         self.is_spoilt = true;
-        self.rest = match scope {
+        self.rest = match self.scope {
             TransactionScope::Savepoint => Rest::Over,
             // Nobody can roll back there any more but the server.
             TransactionScope::Transaction if error.failure == Failure::Lost => Rest::None,
@@ -83,23 +79,23 @@ pub(super) fn ends_the_users(
 pub(super) async fn locate<C: FlushConnection>(
     rows: &mut PendingRows<C::Binder>,
     connection: &mut C,
-    scope: TransactionScope,
     writer: Writer<'_>,
     within: Option<Duration>,
     plan: &Plan,
     failed: &Chunk,
-    left: &mut Left,
+    search: &mut Search,
 ) -> Option<(Chunk, usize)> {
     let begin = Begin {
         defer: writer.engine.defer.filter(|_| plan.defers()),
-        ..Begin::of(scope, writer.engine)
+        ..Begin::of(search.scope, writer.engine)
     };
     let (mut before, suspected) = plan.towards(failed);
     let chunk = match &suspected[..] {
         [only] => only.clone(),
         _ => {
             let chunks = [before.as_slice(), &suspected].concat();
-            let (chunk, _) = replay(rows, connection, begin, writer, within, &chunks, left).await?;
+            let (chunk, _) =
+                replay(rows, connection, begin, writer, within, &chunks, search).await?;
             // What failed now is not what failed then.
             if !suspected.contains(&chunk) {
                 return None;
@@ -111,7 +107,7 @@ pub(super) async fn locate<C: FlushConnection>(
     };
     let known = before.len();
     before.extend(chunk.singly());
-    let (row, error) = replay(rows, connection, begin, writer, within, &before, left).await?;
+    let (row, error) = replay(rows, connection, begin, writer, within, &before, search).await?;
     if before[..known].contains(&row) || !error.refuses_a_row() {
         return None;
     }
@@ -126,22 +122,21 @@ async fn replay<C: FlushConnection>(
     writer: Writer<'_>,
     within: Option<Duration>,
     chunks: &[Chunk],
-    left: &mut Left,
+    search: &mut Search,
 ) -> Option<(Chunk, FlushError<C::Error>)> {
-    let scope = begin.scope;
     let mut open = match connection.begin(begin).await {
         Ok(open) => open,
         Err(error) => {
-            left.not_begun(scope, writer.engine, error.failure());
+            search.not_begun(writer.engine, error.failure());
             return None;
         }
     };
     let mut own_waits = None;
-    if let (Some(within), TransactionScope::Transaction) = (within, scope) {
+    if let (Some(within), TransactionScope::Transaction) = (within, begin.scope) {
         match lock_waits::bound(&mut open, writer.engine, within, || no_values(rows)).await {
             Ok(own) => own_waits = own,
             Err(_) => {
-                left.rolled_back(scope, open.rollback(false).await);
+                search.rolled_back(open.rollback(false).await);
                 return None;
             }
         }
@@ -167,6 +162,6 @@ async fn replay<C: FlushConnection>(
     }
     let _ = lock_waits::give_back(&mut open, own_waits, || no_values(rows)).await;
     // Also where the connection counts as lost: the server may keep it open, with the transaction.
-    left.rolled_back(scope, open.rollback(false).await);
+    search.rolled_back(open.rollback(false).await);
     failed
 }

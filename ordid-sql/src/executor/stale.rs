@@ -1,10 +1,10 @@
 //! Finds the version that a row has, after it was not found with the one that it was read with.
 
-use super::locate::Left;
+use super::locate::Search;
 use crate::{
     Chunk, PendingRows,
     flush_error::FoundVersion,
-    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, TransactionScope},
+    spi::{Begin, FlushConnection, FlushTransaction, RowBinder},
     text::Writer,
 };
 
@@ -13,11 +13,10 @@ use crate::{
 pub(super) async fn found_version<C: FlushConnection>(
     rows: &PendingRows<C::Binder>,
     connection: &mut C,
-    scope: TransactionScope,
     writer: Writer<'_>,
     chunk: &Chunk,
     row: usize,
-    left: &mut Left,
+    search: &mut Search,
 ) -> FoundVersion {
     let entity = rows.entity(chunk.table);
     let names = C::Binder::names(entity, &rows.table(chunk.table), writer.engine);
@@ -26,12 +25,12 @@ pub(super) async fn found_version<C: FlushConnection>(
     };
     let begin = Begin {
         statement: None,
-        ..Begin::of(scope, writer.engine)
+        ..Begin::of(search.scope, writer.engine)
     };
     let mut open = match connection.begin(begin).await {
         Ok(open) => open,
         Err(error) => {
-            left.not_begun(scope, writer.engine, error.failure());
+            search.not_begun(writer.engine, error.failure());
             return FoundVersion::Unknown;
         }
     };
@@ -52,6 +51,6 @@ pub(super) async fn found_version<C: FlushConnection>(
         }
     }
     // The next flush begins on a connection that has a transaction open no more, or is closed.
-    left.rolled_back(scope, open.rollback(false).await);
+    search.rolled_back(open.rollback(false).await);
     found
 }
