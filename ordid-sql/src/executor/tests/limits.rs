@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use super::{library::MAX_PACKET, *};
 use crate::MessageLimit;
 
-const SOON: Duration = Duration::from_millis(30);
+/// A deadline before which a flush comes to the step that a test is about, also where the machine has other things to do.
+const SOON: Duration = Duration::from_millis(500);
 
 #[test]
 fn a_server_that_does_not_answer_ends_the_flush_at_its_deadline() {
@@ -38,7 +39,7 @@ fn a_commit_without_an_answer_is_unknown_at_the_deadline() {
     work.set_deadline(SOON);
     let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
     assert!(error.is_timeout() && error.is_commit_unknown(), "{error}");
-    assert!(error.to_string().contains("longer than 30ms"), "{error}");
+    assert!(error.to_string().contains("longer than 500ms"), "{error}");
     // The next flush asks first.
     let flushed = flush::<false>(&mut work, Source::new(&server)).unwrap();
     assert_eq!((flushed.rows(), server.items().len()), (1, 1));

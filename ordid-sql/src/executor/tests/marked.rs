@@ -357,7 +357,8 @@ fn a_deadline_that_ends_the_question_leaves_nothing_written() {
     let (server, process) = (Server::default(), new_process());
     server.once("unique", Answer::Silence);
     let mut work = first_inserts::<false>(1, process);
-    work.set_deadline(std::time::Duration::from_millis(30));
+    // Time enough to come to the question.
+    work.set_deadline(std::time::Duration::from_millis(500));
     let error = flush(&mut work, Source::new(&server)).unwrap_err();
     assert!(error.is_timeout() && !error.is_commit_unknown(), "{error}");
     assert!(server.items().is_empty() && work.unresolved.is_none());

@@ -233,7 +233,7 @@ fn rows_that_a_probe_has_found_are_committed_if_they_cannot_be_read() {
     for (answer, deadline) in [
         (Answer::Fails(Failure::Transient), None),
         (Answer::Fails(Failure::Lost), None),
-        (Answer::Silence, Some(Duration::from_millis(50))),
+        (Answer::Silence, Some(Duration::from_millis(500))),
     ] {
         let server = Server::default();
         server.once("commit", Answer::FailsAfter(Failure::Lost));
