@@ -15,8 +15,11 @@ use std::{
     collections::VecDeque,
     io,
     net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -29,9 +32,12 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// How long both sides are silent before a connection that swallows answers is closed: nobody waits
-/// for ever.
+/// How long both sides are silent before a connection that swallows answers is closed, once an answer was swallowed:
+/// the server has then done what it was last told.
 const SILENCE: Duration = Duration::from_millis(250);
+
+/// How long both sides are silent before it is closed although nothing was swallowed: nobody waits for ever.
+const NO_ANSWER: Duration = Duration::from_secs(30);
 
 /// What becomes of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +47,7 @@ pub enum Fault {
     /// So many bytes arrive, and then both ends are closed.
     Cut(At),
     /// So many bytes of answers arrive at the client, and no more; the server gets all that the
-    /// client sends. When both have become silent, both ends are closed.
+    /// client sends. When it has answered that, and both have become silent, both ends are closed.
     Swallow(u64),
     /// So many bytes of the client arrive. What it sends next is held back, and its end closed. The
     /// server knows of nothing until [`Proxy::release`] lets it have the rest.
@@ -304,16 +310,28 @@ impl Connection {
             }
             Fault::Swallow(bytes) => {
                 let up = self.pump(Direction::Up, &mut from_client, &mut to_server, Limit::None);
+                let swallowed = AtomicU64::new(0);
                 let down = async {
                     let limit = Limit::After(bytes);
-                    self.pump(Direction::Down, &mut from_server, &mut to_client, limit)
+                    let end = self
+                        .pump(Direction::Down, &mut from_server, &mut to_client, limit)
                         .await?;
-                    tokio::io::copy(&mut from_server, &mut tokio::io::sink()).await
+                    let End::Reached(behind) = end else {
+                        return io::Result::Ok(());
+                    };
+                    swallowed.fetch_add(behind.len() as u64, Ordering::Relaxed);
+                    let mut buffer = vec![0; 1 << 14];
+                    loop {
+                        match from_server.read(&mut buffer).await? {
+                            0 => return Ok(()),
+                            read => swallowed.fetch_add(read as u64, Ordering::Relaxed),
+                        };
+                    }
                 };
                 tokio::select! {
                     end = up => drop(end?),
-                    end = down => drop(end?),
-                    () = self.silence(bytes) => {}
+                    end = down => end?,
+                    () = self.silence(bytes, &swallowed) => {}
                 }
                 Ok(())
             }
@@ -432,12 +450,17 @@ impl Connection {
         }
     }
 
-    /// Returns when so many bytes of answers have come, and then no more were counted for a while.
-    async fn silence(&self, answers: u64) {
+    /// Returns when so many bytes of answers have come, another one was swallowed, and then no more were counted for a
+    /// while. A COMMIT may take longer than that while: its answer is what tells that the server has done it.
+    async fn silence(&self, answers: u64, swallowed: &AtomicU64) {
         let mut before = None;
+        let mut since = Instant::now();
         loop {
             let now = self.shared.state().traffic[self.number];
-            if now.down >= answers && before.replace(now) == Some(now) {
+            let gone = swallowed.load(Ordering::Relaxed);
+            if before.replace((now, gone)) != Some((now, gone)) {
+                since = Instant::now();
+            } else if now.down >= answers && (gone > 0 || since.elapsed() >= NO_ANSWER) {
                 return;
             }
             tokio::time::sleep(SILENCE).await;

@@ -95,6 +95,9 @@ async fn locked<W: Flusher<Database: Served>>(site: Site<W::Database>, lock: &st
     site.flush_again(&graph, &mut work).await
 }
 
+/// How long a flush may take that has to come to its COMMIT.
+const DEADLINE: Duration = Duration::from_secs(10);
+
 /// The network goes silent at COMMIT. A call that blocks is not given up: the flush ends when the connection breaks.
 async fn unanswered<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
     let cases = [
@@ -106,18 +109,31 @@ async fn unanswered<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Ou
         proxy.always(fault);
         let graph = Graph::new(unit, Shape::SMALL);
         let mut work = W::of(&graph, Retry::DEFAULT);
-        work.within(Duration::from_secs(1));
+        work.within(DEADLINE);
         let silent = through(&site, &proxy);
         let mut flush = Box::pin(work.flush_to(silent.options(), PATIENCE));
-        let patience = Duration::from_secs(if W::BLOCKS { 2 } else { 20 });
-        let ended = tokio::time::timeout(patience, &mut flush).await;
-        assert_eq!(ended.is_err(), W::BLOCKS, "{ended:?}");
+        // At COMMIT, less than the whole deadline is left.
+        let patience = match W::BLOCKS {
+            true => DEADLINE + Duration::from_secs(1),
+            false => PATIENCE,
+        };
+        let after_commit = async {
+            while proxy.traffic().iter().all(|it| it.commit.is_none()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            tokio::time::sleep(patience).await;
+        };
+        let ended = tokio::select! {
+            outcome = &mut flush => Some(outcome),
+            () = after_commit => None,
+        };
+        assert_eq!(ended.is_none(), W::BLOCKS, "{ended:?}");
         assert!(proxy.traffic().iter().any(|it| it.commit.is_some()));
         // Client and server hear that the other is gone.
         drop(proxy);
         let outcome = match ended {
-            Ok(outcome) => outcome,
-            Err(_) => flush.as_mut().await,
+            Some(outcome) => outcome,
+            None => flush.as_mut().await,
         };
         drop(flush);
         site.settle().await?;

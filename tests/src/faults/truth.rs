@@ -1,7 +1,10 @@
 //! Servers as people run them: settings, keys, triggers and policies under which a probe, a duplicate or a refused
 //! COMMIT says less than on a server that is made for tests.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
 
 use libtest_mimic::Trial;
 use ordid_harness::Server;
@@ -346,12 +349,18 @@ async fn in_time<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outco
     for unit in [2, 3] {
         let proxy = Proxy::start(W::Database::address(site.options())?).await?;
         let graph = Graph::new(unit, Shape::SMALL);
-        let mut work = W::of(&graph, EAGER.with_attempts(100));
-        work.within(Duration::from_secs(2));
+        // The time ends before the attempts do.
+        let mut work = W::of(&graph, EAGER.with_attempts(10_000));
+        // It has to come to its COMMIT.
+        work.within(Duration::from_secs(10));
         let through = through(&site, &proxy);
         proxy.plan([Fault::HoldCommit]);
+        let is_over = AtomicBool::new(false);
         let altering = async {
             while proxy.traffic().first().is_none_or(|it| it.commit.is_none()) {
+                if is_over.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             if unit == 3 {
@@ -364,13 +373,17 @@ async fn in_time<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outco
         let flushing = async {
             let outcome = work.flush_to(through.options(), PATIENCE).await;
             let elapsed = begun.elapsed();
+            is_over.store(true, Ordering::Relaxed);
             proxy.release();
             (outcome, elapsed)
         };
         let ((outcome, elapsed), altered) = tokio::join!(flushing, altering);
         altered?;
-        // MySQL and MariaDB count in seconds.
-        assert!(elapsed < Duration::from_secs(8), "{elapsed:?}: {outcome:?}");
+        // InnoDB's own bound is 50 s.
+        assert!(
+            elapsed < Duration::from_secs(20),
+            "{elapsed:?}: {outcome:?}"
+        );
         site.judge(&graph, &work, &outcome).await?;
         let error = outcome.expect_err("the keys are held");
         assert!(error.is_commit_unknown && error.is_timeout, "{error}");

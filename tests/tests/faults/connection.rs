@@ -108,14 +108,29 @@ async fn silent<DB: Remote + Scratch>(site: Site<DB>) -> Outcome {
     proxy.always(Fault::SilenceAtCommit);
     let pool = PoolOptions::<DB>::new()
         .max_connections(CONNECTIONS)
-        .acquire_timeout(Duration::from_secs(20))
+        .acquire_timeout(Duration::from_secs(60))
         .connect_lazy_with(through(&site, &proxy).options().clone());
     let started = std::time::Instant::now();
     for number in 0..CONNECTIONS {
         let graph = Graph::new(number, Shape::SMALL);
         let mut work = site.work(&graph, Retry::NONE);
-        let flush = tokio::time::timeout(Duration::from_secs(1), work.flush(&pool));
-        assert!(flush.await.is_err(), "nobody answered");
+        let is_silent = async {
+            let commits = || {
+                proxy
+                    .traffic()
+                    .iter()
+                    .filter(|it| it.commit.is_some())
+                    .count()
+            };
+            while commits() <= number as usize {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        tokio::select! {
+            outcome = work.flush(&pool) => panic!("nobody answered: {outcome:?}"),
+            () = is_silent => {}
+        }
     }
     let traffic = proxy.traffic();
     assert_eq!(traffic.len(), 4, "each over a connection of its own");
@@ -123,7 +138,7 @@ async fn silent<DB: Remote + Scratch>(site: Site<DB>) -> Outcome {
     proxy.always(Fault::None);
     let graph = Graph::new(CONNECTIONS, Shape::SMALL);
     let mut work = site.work(&graph, Retry::NONE);
-    let flushed = tokio::time::timeout(Duration::from_secs(12), work.flush(&pool)).await;
+    let flushed = tokio::time::timeout(Duration::from_secs(30), work.flush(&pool)).await;
     let after = started.elapsed();
     assert!(
         flushed.is_ok(),
@@ -490,8 +505,9 @@ async fn locked<DB: Engine>(site: Site<DB>, begin: &str, impatient: &str) -> Out
     for sql in [begin, "UPDATE customers SET bucket = 7 WHERE unit = 0"] {
         DB::execute_sql(&mut holder, sql).await?;
     }
+    // Longer than the second of InnoDB's timeout, also where it takes long to come to the row.
     let gives_back = async {
-        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
         DB::execute_sql(&mut holder, "ROLLBACK").await
     };
     let (outcome, given) = tokio::join!(work.flush_on(&mut connection), gives_back);
@@ -613,6 +629,7 @@ async fn deleted<DB: Remote>(site: Site<DB>) -> Outcome {
         let mut connection = connect(&through(&site, &proxy)).await?;
         let error = work.flush_on(&mut connection).await.expect_err("no answer");
         assert!(error.is_commit_unknown(), "{error}");
+        site.settle().await?;
         assert_eq!(site.look(&graph).await?, Found::All);
         clear(&site).await?;
 

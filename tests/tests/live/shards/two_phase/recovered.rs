@@ -33,9 +33,10 @@ pub async fn an_unknown_decision_is_found_out_by_the_next_flush<DB: Prepares>(
         proxy.plan([fault]);
         proxy_ends_with_the_first(&proxy);
         let (work, _) = fill(&pools)?;
+        // The flush has to come to the COMMIT that decides.
         let mut work = work
             .with_retry(Retry::NONE)
-            .with_deadline(Duration::from_secs(2));
+            .with_deadline(Duration::from_secs(10));
         let error = work.flush(&through).await.unwrap_err();
         assert!(error.is_commit_unknown() && !error.is_prepared(), "{error}");
         let start = "the answer to the COMMIT that decides was lost, so either the rows of all 3 shards will be written \
