@@ -645,6 +645,13 @@ async fn under_load(pool: Pool<Postgres>) -> Outcome {
 
     // A reader that has read all rows finds new ones by the index.
     raw_sql("VACUUM ANALYZE events").execute(&many).await?;
+    // A transaction that is older than the rows, in another database too, keeps them in the range that is read.
+    let in_range = "SELECT EXISTS (SELECT FROM events WHERE inserted_in >= pg_snapshot_xmin(pg_current_snapshot()))";
+    let deadline = Instant::now() + Duration::from_mins(3);
+    while query_scalar::<_, bool>(in_range).fetch_one(&pool).await? {
+        assert!(Instant::now() < deadline, "a transaction that does not end");
+        sleep(Duration::from_millis(20)).await;
+    }
     let now = follower.now(&pool).await?.to_string();
     let now = now.trim_start_matches("seen ");
     let xmin = now.split(':').next().unwrap_or_default();

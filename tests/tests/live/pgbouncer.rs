@@ -80,18 +80,17 @@ impl Bouncer {
 
     /// Returns how many statements are prepared by name, over all connections to the server.
     async fn prepared(&self) -> Outcome<i64> {
-        let sql = "SELECT pg_backend_pid(), (SELECT count(*) FROM pg_prepared_statements) \
-                   FROM (SELECT pg_sleep(0.2)) AS rest";
-        // At once, so that each has another connection.
-        let mut asking = JoinSet::new();
+        let sql = "SELECT pg_backend_pid(), (SELECT count(*) FROM pg_prepared_statements)";
+        // All are open at the same time, so each has another connection.
+        let (mut open, mut counts) = (Vec::new(), Vec::new());
         for _ in 0..3 {
-            let pool = self.pooled.clone();
-            asking.spawn(async move { raw_sql(sql).fetch_one(&pool).await });
-        }
-        let mut counts = Vec::new();
-        while let Some(row) = asking.join_next().await {
-            let row = row??;
+            let mut transaction = self.pooled.begin().await?;
+            let row = raw_sql(sql).fetch_one(&mut *transaction).await?;
             counts.push((row.try_get::<i32, _>(0)?, row.try_get::<i64, _>(1)?));
+            open.push(transaction);
+        }
+        for transaction in open {
+            transaction.rollback().await?;
         }
         counts.sort_unstable();
         counts.dedup();

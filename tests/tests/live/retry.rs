@@ -437,8 +437,9 @@ async fn a_lock_that_does_not_come_is_waited_for_again<DB: Retries>(pool: Pool<D
     let (told, mut hears) = tokio::sync::mpsc::unbounded_channel();
     let mut patient = work::<DB>().with_retry(quick().with_attempts(1_000));
     patient.observe(move |progress| told.send(progress).unwrap());
+    // Longer than the second of InnoDB's timeout, also where it takes long to come to the row.
     let gives_back = async {
-        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
         other.rollback().await
     };
     let (flushed, given) = tokio::join!(patient.flush(&impatient), gives_back);

@@ -185,8 +185,8 @@ const POSTGRES: &[Setting] = &[
         ],
     },
     Setting {
-        name: "statement_timeout=500ms",
-        set: alter!("SET statement_timeout = 500"),
+        name: "statement_timeout=3s",
+        set: alter!("SET statement_timeout = 3000"),
         reset: alter!("RESET ALL"),
         cells: all!(Works, Locked: Refused("canceling statement due to statement timeout")),
     },

@@ -1,7 +1,7 @@
 //! Upserts of rows that may exist already: with sessions that read uncommitted rows, and with NULL in the unique
 //! columns.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use ordid::{Assigned, KeyType, OrderedKey, uuid::Uuid};
@@ -12,7 +12,13 @@ use sqlx::{
     query_as, raw_sql,
 };
 
-use crate::{Outcome, on_scratch, sqlite};
+use crate::{
+    Outcome,
+    database::Live as _,
+    on_scratch,
+    retry::{PAUSE, Remote as _},
+    sqlite,
+};
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, sqlx)]
@@ -376,6 +382,19 @@ struct Page {
     version: i64,
 }
 
+/// Waits until at least so many wait for a lock in this database.
+async fn until_so_many_wait(pool: &Pool<MySql>, least: i64) -> Outcome {
+    let begun = Instant::now();
+    // MySQL refuses to count while a transaction ends.
+    while MySql::count(pool, MySql::WAITING).await.unwrap_or(0) < least {
+        if begun.elapsed() > Duration::from_secs(40) {
+            return Err(format!("no {least} wait for a lock").into());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
 /// Two transactions wait for the row while a third one writes its next version: first the flush, and then one that has
 /// locked the row when the flush asks which version it has.
 async fn stale_and_locked(pool: Pool<MySql>) -> Outcome {
@@ -404,19 +423,18 @@ async fn stale_and_locked(pool: Pool<MySql>) -> Outcome {
         outcome
     };
     let locks = async {
-        // Until the flush waits for the row.
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        // The flush is the first.
+        until_so_many_wait(&pool, 1).await?;
         let mut locks = pool.begin().await?;
         query("SELECT 1 FROM pages FOR UPDATE")
             .execute(&mut *locks)
             .await?;
         let _ = end.await;
-        locks.rollback().await
+        Outcome::Ok(locks.rollback().await?)
     };
     let commits = async {
-        // Until both wait.
-        tokio::time::sleep(Duration::from_millis(600)).await;
-        writes.commit().await
+        until_so_many_wait(&pool, 2).await?;
+        Outcome::Ok(writes.commit().await?)
     };
     let (flushed, locked, committed) = tokio::join!(flushes, locks, commits);
     locked.and(committed)?;

@@ -181,13 +181,17 @@ async fn a_flush_goes_on_where_a_deadlock_has_ended_its_transaction(
 
 /// MySQL's own text says nothing of a privilege.
 async fn a_user_who_may_not_list_what_is_prepared_is_told(pools: Pools<MySql>) -> Outcome {
+    // Users belong to the server, on which other tests run at the same time.
+    let user = format!("weak_{}", pools.name);
     let mut weak = pools.clone();
     for pool in weak.iter_mut() {
-        let sql = "CREATE USER IF NOT EXISTS ordid_weak@'%'; \
-                   GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO ordid_weak@'%'";
-        MySql::script(pool, sql).await?;
+        let sql = format!(
+            "CREATE USER IF NOT EXISTS {user}@'%'; \
+             GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO {user}@'%'"
+        );
+        MySql::script(pool, &sql).await?;
         let options = (*pool.connect_options()).clone();
-        *pool = MySqlPool::connect_with(options.username("ordid_weak")).await?;
+        *pool = MySqlPool::connect_with(options.username(&user)).await?;
     }
     let (mut work, _) = fill(&pools)?;
     let error = work.flush(&weak).await.unwrap_err();
@@ -197,9 +201,9 @@ async fn a_user_who_may_not_list_what_is_prepared_is_told(pools: Pools<MySql>) -
     check(&pools, 0).await?;
     let error = prepared_orphans(&pools.name, &weak).await.unwrap_err();
     assert!(error.to_string().contains(words), "{error}");
-    let sql = "GRANT XA_RECOVER_ADMIN ON *.* TO ordid_weak@'%'";
+    let sql = format!("GRANT XA_RECOVER_ADMIN ON *.* TO {user}@'%'");
     for pool in pools.iter() {
-        MySql::script(pool, sql).await?;
+        MySql::script(pool, &sql).await?;
     }
     for pool in weak.iter_mut() {
         *pool = MySqlPool::connect_with((*pool.connect_options()).clone()).await?;
@@ -213,5 +217,8 @@ async fn a_user_who_may_not_list_what_is_prepared_is_told(pools: Pools<MySql>) -
     assert_eq!(orphans(&weak).await?, [(2, OrphanDecision::NotCommitted)]);
     let recovered = recover_prepared(&pools.name, &weak, ANY_AGE).await?;
     assert_eq!(recovered.rolled_back, [gid]);
+    for pool in pools.iter() {
+        MySql::script(pool, &format!("DROP USER IF EXISTS {user}@'%'")).await?;
+    }
     check(&pools, ROWS).await
 }
