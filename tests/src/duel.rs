@@ -432,19 +432,24 @@ impl fmt::Display for Numbers {
     }
 }
 
-/// Reserves numbers until it is over, or fails in another way than that the store is unavailable.
+/// Reserves at least so many numbers, and more until it is over, or fails in another way than that the store is
+/// unavailable.
 ///
 /// # Panics
 ///
 /// Never: ten is not zero.
-pub async fn count_on(source: impl AsyncSegmentSource, is_over: Arc<AtomicBool>) -> Numbers {
+pub async fn count_on(
+    source: impl AsyncSegmentSource,
+    least: usize,
+    is_over: Arc<AtomicBool>,
+) -> Numbers {
     let ten = 10.try_into().expect("not zero");
     let mut made = Numbers {
         numbers: Vec::new(),
         unavailable: 0,
         ended: None,
     };
-    while !is_over.load(Ordering::Relaxed) {
+    while made.numbers.len() < least || !is_over.load(Ordering::Relaxed) {
         match source.reserve(ten).await {
             Ok(segment) => made.numbers.extend(segment.values()),
             Err(error) => match error.coordination_failure() {

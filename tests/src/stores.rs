@@ -75,6 +75,15 @@ pub fn seconds(nodes: u64) -> LeaseTerms {
         .expect("terms")
 }
 
+/// Terms whose window is renewed, and then outlasts the server that is killed in the midst of it, also where the machine
+/// has other things to do.
+pub fn lasting(nodes: u64) -> LeaseTerms {
+    LeaseTerms::new(0..nodes)
+        .and_then(|terms| terms.with_window(Duration::from_secs(4)))
+        .and_then(|terms| terms.with_ttl(Duration::from_secs(5)))
+        .expect("terms")
+}
+
 /// Terms whose nodes do not come back during a test.
 pub fn long(nodes: u64) -> LeaseTerms {
     LeaseTerms::new(0..nodes)

@@ -54,7 +54,7 @@ pub use policy::{Access, Policy, access, policy, policy_from};
 pub use rust::{Target, Toolchain};
 pub use server::Server;
 
-use std::io::Write as _;
+use std::{io::Write as _, time::Duration};
 
 /// How many clusters are begun until one of them starts.
 const CLUSTERS: u32 = 3;
@@ -273,20 +273,30 @@ pub fn redis() -> Result<Server, Error> {
 }
 
 /// Starts six private Redis servers, each as [`redis`] does, that are one cluster: three primaries with a replica each.
-/// A node that is silent for a second is taken to have failed.
+/// A node that is silent for so long is taken to have failed. Where no test kills one it should be long: a machine that
+/// has other things to do is silent, too.
 ///
 /// # Errors
 ///
 /// As [`redis`], and if `redis-cli` does not join them.
-pub fn redis_cluster() -> Result<[Server; 6], Error> {
+pub fn redis_cluster(silent: Duration) -> Result<[Server; 6], Error> {
     let nodes = server::free_ports::<6>()?.map(|peers| {
         let found = redis::Redis::find()?;
-        Server::start(found.map(|recipe| recipe.node(peers)))
+        Server::start(found.map(|recipe| recipe.node(peers, silent)))
     });
     let [a, b, c, d, e, f] = nodes;
     let nodes = [a?, b?, c?, d?, e?, f?];
     redis::join(nodes.each_ref().map(Server::port))?;
     Ok(nodes)
+}
+
+/// Returns a port of 127.0.0.1 that is free now, and that the kernel gives to no client.
+///
+/// # Errors
+///
+/// If there is none.
+pub fn free_port() -> Result<u16, Error> {
+    server::free_port()
 }
 
 /// Starts a private Redis server, two replicas of it, and three Sentinels that watch over them as

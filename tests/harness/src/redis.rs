@@ -20,8 +20,9 @@ enum Kind {
     Alone,
     /// Of the server on this port.
     Replica(u16),
-    /// Of a cluster, in which it has no slots yet. Nodes talk to each other on this port.
-    Node(u16),
+    /// Of a cluster, in which it has no slots yet. Nodes talk to each other on this port, and take one that is silent for
+    /// so long to have failed.
+    Node(u16, Duration),
     /// One of three that watch over the server on this port and its replicas.
     Sentinel(u16),
 }
@@ -44,8 +45,8 @@ impl Redis {
         Self { kind, ..self }
     }
 
-    pub(crate) fn node(self, peers: u16) -> Self {
-        let kind = Kind::Node(peers);
+    pub(crate) fn node(self, peers: u16, silent: Duration) -> Self {
+        let kind = Kind::Node(peers, silent);
         Self { kind, ..self }
     }
 
@@ -131,9 +132,11 @@ impl Recipe for Redis {
                     of.to_string(),
                 ]);
             }
-            Kind::Node(peers) => {
-                let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"];
-                more.extend(options.map(str::to_owned));
+            Kind::Node(peers, silent) => {
+                more.extend(
+                    ["--cluster-enabled", "yes", "--cluster-node-timeout"].map(str::to_owned),
+                );
+                more.push(silent.as_millis().to_string());
                 more.extend(["--cluster-port".to_owned(), peers.to_string()]);
             }
             Kind::Sentinel(of) => return self.watch(folder, port, of),
@@ -166,7 +169,7 @@ impl Recipe for Redis {
     fn ready(&self, folder: &Path, port: u16) -> bool {
         let answers = || pong(port).unwrap_or(false);
         match self.kind {
-            Kind::Alone | Kind::Node(_) => {
+            Kind::Alone | Kind::Node(..) => {
                 logged(folder, "Ready to accept connections") && answers()
             }
             Kind::Replica(of) => {

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use crate::process::{Folder, Launch, Process};
 
-/// How long a server may take from the first command to its first answer.
-const START: Duration = Duration::from_secs(90);
+/// How long a server may take from the first command to its first answer, where many are started side by side. One that
+/// has ended is not waited for.
+const START: Duration = Duration::from_secs(300);
 /// How often a lost race for the port is run again.
 const ATTEMPTS: u32 = 5;
 
@@ -228,7 +229,7 @@ fn wait<R: Recipe>(recipe: &R, process: &mut Process, port: u16) -> Result<(), E
 }
 
 /// A port that is free now. Someone else may take it before the server does: see [`lost_port`].
-fn free_port() -> Result<u16, Error> {
+pub(crate) fn free_port() -> Result<u16, Error> {
     let [port] = free_ports()?;
     Ok(port)
 }

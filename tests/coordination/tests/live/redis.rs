@@ -31,7 +31,7 @@ use crate::redis_connection::PATIENCE;
 pub(crate) use crate::redis_connection::connect;
 use crate::stores::{
     Adder, ENDLESS, Store, Threads, acquire_when_free, earlier, fails, failure, hold,
-    keys_end_at_the_ceiling, later, long, now, own_name, says, seconds, short,
+    keys_end_at_the_ceiling, lasting, later, long, now, own_name, says, short,
     the_first_copy_to_renew_goes_on,
 };
 
@@ -391,7 +391,7 @@ async fn away(mut server: Server) -> Outcome {
 
 async fn keys_end(server: Server) -> Outcome {
     let manager = ConnectionManager::new(Client::open(server.url())?).await?;
-    let lease = RedisLease::new(manager, "lease", seconds(1));
+    let lease = RedisLease::new(manager, "lease", lasting(1));
     lease.create(Timestamp::MIN).await?;
     keys_end_at_the_ceiling(lease, server).await
 }

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 
 use crate::stores::{
     Adder, ENDLESS, Store, acquire_when_free, earlier, fails, failure, hold,
-    keys_end_at_the_ceiling, later, long, now, on_own_servers, says, seconds, short,
+    keys_end_at_the_ceiling, lasting, later, long, now, on_own_servers, says, short,
     the_first_copy_to_renew_goes_on,
 };
 use crate::zookeeper_session::{SESSION, connector, expire};
@@ -403,7 +403,7 @@ async fn away(mut server: Server) -> Outcome {
 }
 
 async fn keys_end(server: Server) -> Outcome {
-    let lease = lease_of(session(&server.url()), "/lease", seconds(1));
+    let lease = lease_of(session(&server.url()), "/lease", lasting(1));
     lease.create(Timestamp::MIN).await?;
     keys_end_at_the_ceiling(lease, server).await
 }

@@ -127,8 +127,12 @@ pub async fn eight_connections_agree<E: Engine>(pool: Pool<E>) -> Outcome {
 /// One inserts upwards, another has the second and wants the first: one of them has to give way, and the
 /// call over a pool goes on by itself. (SQLite has one writer at a time, so nobody waits in a circle.)
 ///
-/// `deadlocks` counts them.
-async fn a_deadlock_is_survived<E: Engine>(pool: Pool<E>, deadlocks: &str) -> Outcome {
+/// `deadlocks` counts them, and `waiting` those who wait for a lock.
+async fn a_deadlock_is_survived<E: Engine>(
+    pool: Pool<E>,
+    deadlocks: &str,
+    waiting: &str,
+) -> Outcome {
     let before = E::number(&pool, deadlocks).await?;
     let table = MappingTable::<E>::new("deadlock")?;
     table.create(&pool).await?;
@@ -144,8 +148,11 @@ async fn a_deadlock_is_survived<E: Engine>(pool: Pool<E>, deadlocks: &str) -> Ou
         let (pool, table) = (pool.clone(), table.clone());
         tokio::spawn(async move { table.insert_or_get_many(&pool, &[low, high]).await })
     };
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(!call.is_finished(), "it waits for the row");
+    while E::number(&pool, waiting).await? == 0 {
+        assert!(!call.is_finished(), "it waits for the row");
+        // InnoDB does not write `innodb_trx` anew for those who read it more often than each 100 ms.
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
     match table.insert(&mut mine, low).await {
         Ok(_) => mine.commit().await?,
         Err(error) => {
@@ -168,13 +175,17 @@ async fn a_deadlock_is_survived<E: Engine>(pool: Pool<E>, deadlocks: &str) -> Ou
 
 async fn postgres_deadlock(pool: Pool<Postgres>) -> Outcome {
     let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
-    a_deadlock_is_survived(pool, deadlocks).await
+    let waiting = "SELECT count(*) FROM pg_stat_activity \
+                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    a_deadlock_is_survived(pool, deadlocks, waiting).await
 }
 
 async fn mariadb_deadlock(pool: Pool<MySql>) -> Outcome {
     let deadlocks = "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status \
                      WHERE variable_name = 'Innodb_deadlocks'";
-    a_deadlock_is_survived(pool, deadlocks).await
+    let waiting = "SELECT count(*) FROM information_schema.innodb_trx JOIN information_schema.processlist \
+                   ON id = trx_mysql_thread_id WHERE trx_state = 'LOCK WAIT' AND db = DATABASE()";
+    a_deadlock_is_survived(pool, deadlocks, waiting).await
 }
 
 /// Takes a snapshot, lets another connection map a UUID, and maps it in the snapshot.

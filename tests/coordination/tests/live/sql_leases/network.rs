@@ -16,11 +16,11 @@ use ordid_tests::{
 };
 use sqlx::{MySql, Postgres, Sqlite};
 
-use super::{Sqlx, TTL, created, terms};
+use super::{LONGER_TTL, Sqlx, TTL, created, created_with, terms, terms_with};
 use crate::{
     segments::{count, failure},
     sql::{Network, on_servers, outside_of_the_runtime, own_runtime, proxy_to},
-    stores::{fails, keys_end_at_the_ceiling, now_by, on_own_server},
+    stores::{fails, keys_end_at_the_ceiling, lasting, now_by, on_own_server},
 };
 
 pub(super) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -103,12 +103,13 @@ impl<DB: Network> Proxied<DB> {
 async fn a_killed_holder_leaves_a_gap<DB: Backend>(options: ConnectOptions<DB>) -> Outcome {
     use std::io::{Read as _, Write as _};
 
-    let leases = created(&Sqlx::<DB>(options.clone()), 0..1).await?;
+    let terms = || terms_with(0..1, LONGER_TTL);
+    let leases = created_with(&Sqlx::<DB>(options.clone()), terms()).await?;
     let of = options.clone();
     let mut child = outside_of_the_runtime(move || {
         fork_writing(move |pipe| {
             let grant = own_runtime(async {
-                SqlLease::<DB>::new(of, terms(0..1))
+                SqlLease::<DB>::new(of, terms())
                     .acquire(now_by(0), None)
                     .await
             });
@@ -130,7 +131,7 @@ async fn a_killed_holder_leaves_a_gap<DB: Backend>(options: ConnectOptions<DB>) 
         failure(leases.acquire(now_by(0), None).await),
         Some(CoordinationFailure::NoFreeNode)
     );
-    tokio::time::sleep(TTL + Duration::from_millis(100)).await;
+    tokio::time::sleep(LONGER_TTL + Duration::from_millis(100)).await;
     let next = leases.acquire(now_by(-5_000), None).await?;
     assert_eq!((next.epoch(), next.floor().as_unix_millis()), (2, ceiling));
     Ok(())
@@ -329,6 +330,6 @@ async fn keys_end_without_their_server<DB: Backend>(server: Server) -> Outcome
 where
     ConnectOptions<DB>: std::str::FromStr<Err = sqlx::Error>,
 {
-    let leases = created(&Sqlx::<DB>(server.url().parse()?), 0..1).await?;
+    let leases = created_with(&Sqlx::<DB>(server.url().parse()?), lasting(1)).await?;
     keys_end_at_the_ceiling(leases, server).await
 }
