@@ -80,6 +80,9 @@ pub(super) fn run(url: &str, script: &str) -> Result {
     })
 }
 
+/// The id of the flush of which the tests prepare a transaction.
+const PREPARED: &str = "017f22e279b07cc398c4dc0c0c07398f";
+
 /// Examines a database, which has to end with this exit code.
 pub(super) fn examine(url: &str, more: &[&str], code: i32) -> Result<Value> {
     let mut arguments = vec!["doctor", url, "--json"];
@@ -90,7 +93,18 @@ pub(super) fn examine(url: &str, more: &[&str], code: i32) -> Result<Value> {
         let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         return Err(format!("{}: {stderr}{:#}", output.status, report["findings"]).into());
     }
-    Ok(serde_json::from_slice(&output.stdout)?)
+    let mut report: Value = serde_json::from_slice(&output.stdout)?;
+    // MySQL and MariaDB list what is prepared in all databases of the server, on which other tests have flushes. It is a
+    // note while it is young, which leaves the exit code alone.
+    if url.contains("://")
+        && !url.starts_with("postgres")
+        && let Some(findings) = report["findings"].as_array_mut()
+    {
+        findings.retain(|finding| {
+            finding["rule"] != "prepared-orphan" || finding["fix"].to_string().contains(PREPARED)
+        });
+    }
+    Ok(report)
 }
 
 fn is_clean(url: &str, tables: usize) -> Result {

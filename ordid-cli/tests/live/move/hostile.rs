@@ -1,7 +1,6 @@
 //! Moves of tables whose users do what the plan did not expect.
 
 use std::{
-    net::TcpListener,
     process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -246,10 +245,13 @@ fn links(url: &str) -> Result {
     let other = url.to_owned();
     let slow = thread::spawn(move || {
         let insert = "INSERT INTO remarks (order_id) SELECT k FROM (VALUES (1000), (NULL)) AS it (k), LATERAL (SELECT \
-                      pg_sleep(CASE WHEN k IS NULL THEN 2 ELSE 0 END)) AS wait";
+                      pg_sleep(CASE WHEN k IS NULL THEN 5 ELSE 0 END)) AS wait";
         execute(&other, insert).map_err(|error| format!("{error:?}"))
     });
-    thread::sleep(Duration::from_secs(1));
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+    while !slow.is_finished() && block(url, sleeps)?[0][0] == "0" {
+        thread::sleep(Duration::from_millis(20));
+    }
     execute(url, "INSERT INTO orders (id) VALUES (1000)")?;
     let outcome = slow.join().map_err(|_| "the writer panicked")?;
     expect_value(url, LOST, "0")?;
@@ -661,9 +663,7 @@ fn group(url: &str) -> Result {
     ];
     let server = ordid_harness::mysql_with(&options).map_err(|error| error.to_string())?;
     let name = "6f1d2c1e-7a1b-4c8e-9d55-0d7f3f0a9c11";
-    let free = TcpListener::bind("127.0.0.1:0")?;
-    let local = free.local_addr()?.port();
-    drop(free);
+    let local = ordid_harness::free_port().map_err(|error| error.to_string())?;
     execute(
         &server.url(),
         &format!(

@@ -87,7 +87,7 @@ fn updated_keys(url: &str) -> Result {
             url,
             "--no-switch",
             "--chunk=1",
-            "--pause=150",
+            "--pause=600",
         ])
         .env_remove("DATABASE_URL")
         .stdin(Stdio::null())
