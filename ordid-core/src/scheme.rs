@@ -182,6 +182,7 @@ macro_rules! slot_bits_of {
     ($scheme:ty) => {
         const SCALE: $crate::clock::TimeScale = <$scheme>::SCALE;
         const TICK_BITS: u32 = <$scheme>::TICK_BITS;
+        const LAST_TICK: u64 = <$scheme>::LAST_TICK;
         const INDEX_BITS: u32 = <$scheme>::INDEX_BITS;
         const FRACTION_BITS: u32 = <$scheme>::FRACTION_BITS;
         const SEED_BITS: u32 = <$scheme>::SEED_BITS;

@@ -520,7 +520,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
         }
         // The layout's whole time, of which the engine's state may hold less.
         let layout = slot_layout_of::<S>();
-        let last = (1 << S::TICK_BITS) - 1;
+        let last = S::LAST_TICK;
         let ticks = match S::SCALE.ticks_at(timestamp.as_unix_millis(), 0) {
             Some(ticks) if ticks <= last => ticks,
             Some(_) => {

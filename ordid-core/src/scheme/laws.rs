@@ -176,6 +176,7 @@ fn obeys<S: Slotted + TimeOrdered>(node: S::Node) {
 /// What holds also where keys are not ordered by time over all nodes.
 fn counts<S: Slotted + Layout>(node: S::Node) {
     keys_rise_and_come_apart::<S>(node);
+    a_key_for_a_time_has_this_time_or_is_an_error::<S>(node);
     any_bits_make_a_key::<S>(node);
     keys_rise_while_the_clock_is_held::<S>(node);
     a_step_back_beyond_the_bound_is_an_error::<S>(node);
@@ -418,6 +419,22 @@ fn ranges_by_time_meet_without_overlap<S: Slotted + TimeOrdered>() {
     }
     for pair in times.windows(2) {
         assert!(S::cmp(&pair[0].1, &pair[1].0).is_lt());
+    }
+}
+
+/// Up to the last time that there is, which no layout may wrap around.
+fn a_key_for_a_time_has_this_time_or_is_an_error<S: Slotted>(node: S::Node) {
+    let generator = scripted::<S>(node, 7, Policy::DEFAULT);
+    let last = Timestamp::MAX.as_unix_millis();
+    for millis in (0..=256).map(|part| last / 256 * part).chain([last]) {
+        let timestamp = Timestamp::from_unix_millis(millis).unwrap();
+        if let Ok(key) = generator.generate_at(timestamp) {
+            let made = S::timestamp(&key.into_raw());
+            let before = made.and_then(|made| millis.checked_sub(made.as_unix_millis()));
+            // No scheme has a longer unit of time than a minute.
+            let is_same = before.is_some_and(|before| before < 60_000);
+            assert!(is_same, "{}: {made:?} for {timestamp}", S::NAME);
+        }
     }
 }
 

@@ -106,6 +106,9 @@ macro_rules! sequential_guid {
         impl Slotted for $scheme {
             counter_bits!(index: INDEX_BITS, seed: SEED_BITS, random: $along.random_bits());
 
+            // The slots count from 1970 on, the layout from year 1.
+            const LAST_TICK: u64 = LAST;
+
             #[inline]
             fn encode(slot: Slot<()>) -> Uuid {
                 Uuid::from_bytes($along.lay(EPOCH + slot.time, slot.count, slot.random))

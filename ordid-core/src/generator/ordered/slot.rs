@@ -22,6 +22,8 @@ pub trait Slotted: Scheme {
     const SCALE: TimeScale = TimeScale::UNIX_MILLIS;
     /// Bits of these ticks in the layout.
     const TICK_BITS: u32 = 48;
+    /// The last of these ticks that the layout has room for.
+    const LAST_TICK: u64 = (1 << Self::TICK_BITS) - 1;
     /// Bits of the index: two to the power of them are the keys of one unit of time. At most 24.
     const INDEX_BITS: u32;
     /// The upper bits of the index that are ticks: the unit of time is two to the power of them.

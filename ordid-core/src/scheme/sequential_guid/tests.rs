@@ -82,3 +82,25 @@ fn the_time_is_the_clocks() {
     let key = generator.generate_at(at).unwrap().into_raw();
     assert_eq!(SequentialGuidAtEnd::unpack(&key).unwrap().millis, EPOCH);
 }
+
+#[test]
+fn a_time_that_48_bits_do_not_have_is_an_error() {
+    fn refuses_a_later_time<S: Slotted<Node = (), Raw = Uuid>>() {
+        let generator = scripted::<S>();
+        let last = Timestamp::from_unix_millis(LAST).unwrap();
+        let key = generator.generate_at(last).unwrap().into_raw();
+        assert_eq!(S::timestamp(&key), Some(last));
+        let next = Timestamp::from_unix_millis(LAST + 1).unwrap();
+        let error = generator.generate_at(next).unwrap_err();
+        assert!(error.is_clock(), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains(&alloc::format!("ends at {LAST} ms")),
+            "{error}"
+        );
+    }
+    refuses_a_later_time::<SequentialGuidAsString>();
+    refuses_a_later_time::<SequentialGuidAsBinary>();
+    refuses_a_later_time::<SequentialGuidAtEnd>();
+}
