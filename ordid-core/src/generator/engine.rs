@@ -293,7 +293,9 @@ impl Engine {
                     return Err(refusal.of_clock(layout, clock.now()));
                 }
                 Err(refusal @ Refusal::Exhausted) => match policy.rollback {
-                    Rollback::HoldThenFollow { .. } if layout.saturates() => {
+                    Rollback::HoldThenFollow { .. }
+                        if layout.saturates() && layout.has_slots(snapshot.tick, count) =>
+                    {
                         renew((version, epoch), Renewal::Follow)?;
                     }
                     _ => {

@@ -75,6 +75,14 @@ impl SlotLayout {
         tick << self.counter_bits()
     }
 
+    /// Whether there are so many slots from this tick on, until the last one that there is.
+    pub(super) const fn has_slots(&self, tick: u64, count: u64) -> bool {
+        match self.first_of(tick).checked_add(count - 1) {
+            Some(last) => self.split(last).0 <= self.max_time(),
+            None => false,
+        }
+    }
+
     /// Bits of a slot that count keys, below all time.
     pub(crate) const fn counter_bits(self) -> u32 {
         self.index_bits - self.fraction_bits

@@ -441,6 +441,25 @@ fn at_the_end_of_time_the_policy_decides_between_an_error_and_a_restart() {
     assert_eq!(script.engine.events().clock_followed, 1);
 }
 
+#[test]
+fn a_reservation_that_passes_the_end_of_time_is_an_error() {
+    for policy in [Policy::DEFAULT, hold_then_error(ADVANCE)] {
+        let script = Script::new(policy);
+        script
+            .clock
+            .set_unix_millis(Timestamp::MAX.as_unix_millis());
+        let (answer, ended) = std::sync::mpsc::channel();
+        // On a thread, so that an endless loop fails the test.
+        std::thread::spawn(move || {
+            let too_many = script.try_take(LAYOUT.slots() + 1);
+            answer.send((too_many, script.try_take(LAYOUT.slots())))
+        });
+        let (too_many, all) = ended.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(too_many.unwrap_err().is_clock());
+        assert_eq!(all.unwrap().first, LAYOUT.max_time() << LAYOUT.index_bits);
+    }
+}
+
 /// Threads that jump between clocks: one reads a second ahead, one a second behind.
 #[test]
 fn threads_with_different_clocks_share_one_order() {
