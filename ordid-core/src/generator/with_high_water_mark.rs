@@ -26,6 +26,11 @@ use crate::{
 /// are further ahead of the clock than `lead` cost a write for each of their milliseconds, until the clock
 /// catches up.
 ///
+/// Where the policy follows a clock back ([`Rollback::HoldThenFollow`](super::Rollback)), it does so down to the
+/// mark of the earlier runs only. If the clock is older, keys go on above that mark, as at the start; if it is older
+/// by more than the policy holds, they are errors that [`is_clock`](Error::is_clock) until it is not. Keys of the
+/// same run may be followed below, as without a mark.
+///
 /// # Example
 ///
 /// ```no_run
@@ -54,6 +59,8 @@ pub struct WithHighWaterMark<S: Slotted, C, E, M> {
     generator: OrderedGenerator<S, C, E>,
     mark: M,
     lead_millis: u64,
+    /// What the earlier runs left, if there were any.
+    earlier: Option<Timestamp>,
     /// The durable mark, as far as this run has raised it; zero before that.
     raised: AtomicU64,
     raising: Mutex<()>,
@@ -76,10 +83,12 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> WithHighWaterMark<S, C,
         mark: M,
         lead: Duration,
     ) -> Result<Self, Error> {
-        if let Some(newest) = mark.load()? {
+        let earlier = mark.load()?;
+        if let Some(newest) = earlier {
             generator.start_after(newest)?;
         }
         Ok(Self {
+            earlier,
             lead_millis: u64::try_from(lead.as_millis()).unwrap_or(u64::MAX).max(1),
             raised: AtomicU64::new(0),
             raising: Mutex::new(()),
@@ -89,10 +98,28 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> WithHighWaterMark<S, C,
         })
     }
 
+    /// Claims again, above the earlier runs, what was claimed at a time of theirs: the generator has followed the clock
+    /// back below the mark.
+    #[inline]
+    fn above_earlier_runs<T>(
+        &self,
+        claim: impl Fn() -> Result<T, Error>,
+        time_of: impl Fn(&T) -> Option<Timestamp>,
+    ) -> Result<T, Error> {
+        loop {
+            let claimed = claim()?;
+            match self.earlier {
+                Some(earlier) if time_of(&claimed).is_some_and(|time| time <= earlier) => {
+                    self.generator.start_after(earlier)?;
+                }
+                _ => return Ok(claimed),
+            }
+        }
+    }
+
     /// Makes sure that the mark is at or above a key, before anybody sees the key.
     #[inline]
-    fn cover(&self, key: Generated<S>) -> Result<Generated<S>, Error> {
-        let raw = key.into_raw();
+    fn cover(&self, raw: S::Raw) -> Result<Generated<S>, Error> {
         let millis = S::timestamp(&raw).map_or(0, Timestamp::as_unix_millis);
         if millis > self.raised.load(Ordering::Acquire) {
             self.raise(millis)?;
@@ -133,7 +160,8 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
 
     #[inline]
     fn try_generate(&self) -> Result<Generated<S>, Error> {
-        self.cover(self.generator.try_generate()?)
+        let claim = || Ok(self.generator.try_generate()?.into_raw());
+        self.cover(self.above_earlier_runs(claim, S::timestamp)?)
     }
 
     /// The mark has no part in it: the time is the caller's.
@@ -156,7 +184,7 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
     fn reserve(&self, count: usize) -> Result<ReservedBelowMark<'_, S, C, E, M>, Error> {
         Ok(ReservedBelowMark {
             generator: self,
-            keys: self.generator.reserve(count)?,
+            keys: self.above_earlier_runs(|| self.generator.reserve(count), Reserved::time)?,
         })
     }
 
@@ -179,7 +207,7 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Iterator
 
     fn next(&mut self) -> Option<Self::Item> {
         let key = self.keys.next()?;
-        Some(key.and_then(|key| self.generator.cover(key)))
+        Some(key.and_then(|key| self.generator.cover(key.into_raw())))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

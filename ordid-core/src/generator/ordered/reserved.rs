@@ -2,12 +2,17 @@
 
 use core::fmt;
 
+#[cfg(feature = "std")]
+use super::slot_layout_of;
 use super::{OrderedGenerator, Slotted};
 use crate::{
     clock::Clock, entropy::Entropy, error::Error, generator::engine::Slots, key::Generated,
 };
 #[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::{
+    clock::{SystemClock, Timestamp},
+    entropy::ThreadEntropy,
+};
 
 /// Keys that were claimed together, given out one by one. Those not asked for are never used.
 pub struct Reserved<'g, S: Slotted, C, E> {
@@ -17,6 +22,16 @@ pub struct Reserved<'g, S: Slotted, C, E> {
     /// The keys themselves, where a test's generator made them.
     #[cfg(any(test, feature = "testing"))]
     pub(super) in_test: alloc::vec::IntoIter<Generated<S>>,
+}
+
+#[cfg(feature = "std")]
+impl<S: Slotted, C, E> Reserved<'_, S, C, E> {
+    /// Returns the time of the first key, if there is one.
+    pub(in crate::generator) fn time(&self) -> Option<Timestamp> {
+        let layout = slot_layout_of::<S>();
+        self.slots
+            .map(|slots| layout.timestamp(layout.split(slots.first).0))
+    }
 }
 
 #[cfg(feature = "std")]

@@ -164,3 +164,58 @@ fn batches_raise_the_mark_too() {
     .unwrap();
     assert_eq!(newest, START + 2);
 }
+
+/// Three runs, of which the last one's clock steps back: below the keys of the runs before there is no key.
+#[test]
+fn a_clock_that_is_followed_back_leads_to_no_key_below_earlier_runs() {
+    let mark = Memory::default();
+    let first = WithHighWaterMark::new(scripted(START, Policy::DEFAULT), &mark, LEAD).unwrap();
+    let earlier = first.try_generate().unwrap().into_raw();
+
+    let keys = WithHighWaterMark::new(scripted(START + 3_000, Policy::DEFAULT), &mark, LEAD);
+    let keys = keys.unwrap();
+    let clock = keys.generator.clock();
+    keys.try_generate().unwrap();
+    clock.set_unix_millis(START - 57_000);
+    for _ in 0..2 {
+        let error = keys.try_generate().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the clock is 59000 ms behind the newest key, more than the 10000 ms that the rollback \
+             policy holds"
+        );
+        assert!(keys.reserve(2).unwrap_err().is_clock());
+        assert!(keys.try_fill_with(2, |_| panic!("a key")).is_err());
+    }
+
+    // As at the start, what the policy holds is held above the mark.
+    clock.set_unix_millis(START - 1_000);
+    let held = keys.try_generate().unwrap().into_raw();
+    assert!(held > earlier && millis(held) == START + 2_001);
+    clock.set_unix_millis(START + 20_000);
+    assert!(keys.try_generate().unwrap().into_raw() > held);
+    // Keys of this run are followed below, as the policy says.
+    clock.set_unix_millis(START + 5_000);
+    assert_eq!(
+        millis(keys.try_generate().unwrap().into_raw()),
+        START + 5_000
+    );
+    assert_eq!(keys.events().clock_followed, 2);
+}
+
+#[test]
+fn reserved_keys_are_above_earlier_runs_after_a_clock_was_followed_back() {
+    let mark = Memory::default();
+    mark.raise(Timestamp::saturating_from_unix_millis(START))
+        .unwrap();
+    let keys = WithHighWaterMark::new(scripted(START + 8_000, Policy::DEFAULT), &mark, LEAD);
+    let keys = keys.unwrap();
+    keys.try_generate().unwrap();
+    keys.generator.clock().set_unix_millis(START - 5_000);
+    let reserved = keys.reserve(3).unwrap();
+    assert!(
+        reserved
+            .map(|key| millis(key.unwrap().into_raw()))
+            .all(|it| it > START)
+    );
+}
