@@ -372,7 +372,8 @@ pub trait StaticScheme: Scheme {
     /// # Panics
     ///
     /// If the operating system has no entropy at the first key or after a fork: there is then no
-    /// way to make a key that is safe.
+    /// way to make a key that is safe. Also if the clock reads a time for which the layout has no room, such as one
+    /// after its end.
     fn generate() -> Generated<Self>;
 
     /// Makes a key for a given time, apart from the order of [`generate`](Self::generate).
@@ -582,7 +583,8 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
     ///
     /// # Panics
     ///
-    /// If the operating system has no entropy at the first key or after a fork.
+    /// If the operating system has no entropy at the first key or after a fork, or if the clock reads a time for which
+    /// the layout has no room, such as one after its end.
     #[inline]
     fn generate() -> Self
     where

@@ -296,7 +296,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     ///
     /// # Panics
     ///
-    /// If the operating system has no entropy.
+    /// If the operating system has no entropy, or the clock reads a time that the layout does not have.
     #[cfg(feature = "std")]
     pub(crate) fn claim_or_follow(&self, count: u64) -> Slots {
         loop {

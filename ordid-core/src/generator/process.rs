@@ -5,8 +5,8 @@ use super::{
     ordered::{self, PIECE},
 };
 use crate::{
-    clock::{SystemClock, Timestamp},
-    entropy::ThreadEntropy,
+    clock::{Clock, SystemClock, Timestamp},
+    entropy::{Entropy, ThreadEntropy},
     error::Error,
     key::{Generated, StaticScheme},
 };
@@ -66,7 +66,13 @@ impl<S: ProcessWide> StaticScheme for S {
         let generator = S::process_wide();
         match generator.try_generate() {
             Ok(key) => key,
-            Err(_) => generate_or_follow(generator),
+            Err(_) => {
+                #[cfg(any(test, feature = "testing"))]
+                if let Some(keys) = generator.in_test() {
+                    return generate_or_follow(&keys);
+                }
+                generate_or_follow(generator)
+            }
         }
     }
 
@@ -101,7 +107,7 @@ impl<S: ProcessWide> StaticScheme for S {
 
 #[cold]
 fn generate_or_follow<S: ProcessWide>(
-    generator: &OrderedGenerator<S, SystemClock, ThreadEntropy>,
+    generator: &OrderedGenerator<S, impl Clock, impl Entropy>,
 ) -> Generated<S> {
     match generator.key_of(generator.claim_or_follow(1)) {
         Ok(key) => key,

@@ -226,3 +226,15 @@ fn schemes_of_one_seed_do_not_share_their_secret() {
     });
     assert!(raw.0[0].to_bytes() < raw.2[0].to_bytes());
 }
+
+/// `generate` panics, as it does outside where the layout's time is over, and makes no key that the seed did not decide.
+#[test]
+fn a_clock_that_a_layout_has_no_time_for_makes_no_key_in_a_scope() {
+    let keys = Keys::new(7);
+    keys.clock().set_unix_millis(4_102_444_800_000); // 2100-01-01
+    let made = catch_unwind(AssertUnwindSafe(|| keys.run(CombNHibernate::generate)));
+    let panic = made.map(Generated::into_raw).unwrap_err();
+    let text = panic.downcast::<alloc::string::String>().unwrap();
+    assert!(text.starts_with("cannot make a key: "), "{text}");
+    assert!(text.contains("4102444800000 ms does not fit"), "{text}");
+}
