@@ -38,7 +38,7 @@ struct Reading {
     millis: Timestamp,
     /// The fewest that were measured of late; zero before the first measurement.
     ticks_per_milli: u64,
-    /// Where the measurement under way began: the counter and the wall clock's nanoseconds.
+    /// Where the measurement under way began: the counter, read after the wall clock, and the wall clock's nanoseconds.
     measured_from: (u64, u64),
 }
 
@@ -99,7 +99,8 @@ impl Last {
     #[inline(never)]
     fn read(&self, counter: u64) -> Timestamp {
         let (millis, nanos) = SystemClock.now_with_nanos();
-        let next = next_reading(counter, millis, nanos, self.whole.get());
+        let counters = [counter, self::counter()];
+        let next = next_reading(counters, millis, nanos, self.whole.get());
         self.counter.set(next.counter);
         self.ticks_left.set(next.ticks_left);
         self.millis.set(next.millis);
@@ -108,7 +109,16 @@ impl Last {
     }
 }
 
-fn next_reading(counter: u64, millis: Timestamp, nanos: u32, last: Reading) -> Reading {
+/// Keeps a reading of the wall clock, between two of the counter.
+///
+/// A thread may lose its processor between these. So a measurement begins at the later counter and ends at the earlier
+/// one: it finds fewer ticks than there were, and the thread asks again early, never late.
+fn next_reading(
+    [counter, counter_after]: [u64; 2],
+    millis: Timestamp,
+    nanos: u32,
+    last: Reading,
+) -> Reading {
     let unix_nanos = millis
         .as_unix_millis()
         .saturating_mul(1_000_000)
@@ -118,12 +128,13 @@ fn next_reading(counter: u64, millis: Timestamp, nanos: u32, last: Reading) -> R
     let ticks = counter.checked_sub(from_counter);
     let (measured, measured_from) = match (elapsed, ticks) {
         // Long enough to be exact, short enough to be one stretch of work.
-        (Some(elapsed @ 1_000_000..1_000_000_000), Some(ticks @ 0..0x1_0000_0000)) => {
-            (Some(ticks * 1_000_000 / elapsed), (counter, unix_nanos))
-        }
+        (Some(elapsed @ 1_000_000..1_000_000_000), Some(ticks @ 0..0x1_0000_0000)) => (
+            Some(ticks * 1_000_000 / elapsed),
+            (counter_after, unix_nanos),
+        ),
         (Some(0..1_000_000), Some(0..0x1_0000_0000)) => (None, last.measured_from),
         // A pause, a step of the clock, another counter: begin anew.
-        _ => (None, (counter, unix_nanos)),
+        _ => (None, (counter_after, unix_nanos)),
     };
     let ticks_per_milli = match (measured, last.ticks_per_milli) {
         (None, before) => before,
@@ -179,6 +190,11 @@ mod tests {
         Timestamp::saturating_from_unix_millis(millis)
     }
 
+    /// Both readings of the counter, where no time passes between them.
+    fn twice(counter: u64) -> [u64; 2] {
+        [counter, counter]
+    }
+
     /// Would fail if the counter were read wrongly, or kept beyond its millisecond.
     #[cfg(target_arch = "x86_64")]
     #[test]
@@ -199,18 +215,18 @@ mod tests {
 
     #[test]
     fn no_reading_is_cached_before_the_rate_is_known() {
-        let first = next_reading(1_000_000, at(5_000), 0, Reading::NEVER);
+        let first = next_reading(twice(1_000_000), at(5_000), 0, Reading::NEVER);
         assert_eq!(first.ticks_left, 0);
         // Asked again at once, and again: the measurement goes on from the first.
-        let asked = next_reading(1_000_100, at(5_000), 40, first);
-        let asked = next_reading(1_000_200, at(5_000), 80, asked);
+        let asked = next_reading(twice(1_000_100), at(5_000), 40, first);
+        let asked = next_reading(twice(1_000_200), at(5_000), 80, asked);
         assert_eq!(asked.ticks_left, 0);
-        let second = next_reading(3_500_000, at(5_001), 0, asked);
+        let second = next_reading(twice(3_500_000), at(5_001), 0, asked);
         assert_eq!(second.ticks_per_milli, 2_500_000);
         assert_eq!(second.ticks_left, 2_187_500);
         // Half of the millisecond is over: half is left.
         assert_eq!(
-            next_reading(4_750_000, at(5_001), 500_000, second).ticks_left,
+            next_reading(twice(4_750_000), at(5_001), 500_000, second).ticks_left,
             1_093_750
         );
     }
@@ -225,15 +241,15 @@ mod tests {
             measured_from: (10_000_000, 10_000_000_000),
         };
         // Back by nine seconds: nothing can be measured, the rate stays.
-        let back = next_reading(12_500_000, at(1_000), 0, known);
+        let back = next_reading(twice(12_500_000), at(1_000), 0, known);
         assert_eq!((back.millis, back.ticks_per_milli), (at(1_000), 2_500_000));
         assert_eq!(back.measured_from, (12_500_000, 1_000_000_000));
         // Slewed so that four milliseconds seem one: hardly believed, and within the margin.
-        let slow = next_reading(20_000_000, at(10_001), 0, known);
+        let slow = next_reading(twice(20_000_000), at(10_001), 0, known);
         assert_eq!(slow.ticks_per_milli, 2_812_500);
         assert!(slow.ticks_left <= 2_500_000);
         // A counter that went back is no measurement.
-        let other = next_reading(5, at(10_001), 0, known);
+        let other = next_reading(twice(5), at(10_001), 0, known);
         assert_eq!(other.ticks_per_milli, 2_500_000);
         // One that was measured as too slow recovers.
         let mut reading = Reading {
@@ -241,8 +257,24 @@ mod tests {
             ..known
         };
         for step in 1..100 {
-            reading = next_reading(10_000_000 + step * 2_500_000, at(10_000 + step), 0, reading);
+            reading = next_reading(
+                twice(10_000_000 + step * 2_500_000),
+                at(10_000 + step),
+                0,
+                reading,
+            );
         }
         assert_eq!(reading.ticks_per_milli, 2_500_000);
+    }
+
+    #[test]
+    fn a_thread_that_loses_its_processor_does_not_measure_a_faster_counter() {
+        // For ten milliseconds, right before it reads the wall clock: at the start of the measurement, and at its end.
+        let began = next_reading([1_000_000, 26_000_000], at(5_000), 0, Reading::NEVER);
+        let ended = next_reading(twice(28_500_000), at(5_001), 0, began);
+        assert_eq!(ended.ticks_per_milli, 2_500_000);
+        let began = next_reading(twice(1_000_000), at(5_000), 0, Reading::NEVER);
+        let ended = next_reading([3_500_000, 28_500_000], at(5_011), 0, began);
+        assert!(ended.ticks_per_milli <= 2_500_000);
     }
 }
