@@ -145,10 +145,11 @@ shared!(Arc<G>);
 /// What a generator does when its clock stands in the way.
 ///
 /// The default holds up to ten seconds, then follows; and lets the counter run up to ten seconds
-/// ahead. It never fails, never waits in practice, never repeats; and its order breaks only where a
-/// clock steps back by more than ten seconds, which [`Events::clock_followed`] counts. Ten seconds
-/// are more than NTP steps without being told to, and a leap second; and few enough that a clock
-/// that once read a wrong year does not stamp the keys of a day.
+/// ahead. It never fails while the layout has room for the clock's time, never waits in practice, never repeats; and
+/// its order breaks only where a clock steps back by more than ten seconds, which [`Events::clock_followed`] counts.
+/// (Where that happens, keys of Gregorian time with a fixed [node](crate::scheme::UuidNode) are told from the older
+/// ones by 14 random bits alone.) Ten seconds are more than NTP steps without being told to, and a leap second; and few
+/// enough that a clock that once read a wrong year does not stamp the keys of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// What happens when the clock is behind the newest key.

@@ -42,7 +42,9 @@ const MULTICAST: u64 = 1 << 40;
 /// | [`danger_exact`](Self::danger_exact) | the address itself | as above |
 ///
 /// Whatever the node, the clock sequence is 14 random bits of the generator. They, and a random
-/// node, change in the child of a fork and when the generator follows a clock back.
+/// node, are drawn anew in the child of a fork and when the generator follows a clock back. So where
+/// the node is fixed, the new clock sequence is the old one with a chance of 1 in 16,384, and keys
+/// may then repeat those of the same ticks. A policy that never follows a clock back has no such chance.
 ///
 /// # Keys for a given time
 ///
