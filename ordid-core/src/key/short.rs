@@ -91,9 +91,16 @@ pub trait ShortKey: KeyType<Raw: IntegerKey> {
     /// # Errors
     ///
     /// Returns an error that [`is_conversion`](Error::is_conversion) if Sqids finds no text without the words that its
-    /// settings leave out, or if the number is negative, which no scheme makes.
+    /// settings leave out, or if the number is negative, which no scheme makes. Also on a machine of 32 bits, such as
+    /// WebAssembly, for a number of 2^32 or more: Sqids would write another text than on other machines.
     fn to_short(self) -> Result<String, Error> {
         let number = self.to_raw().try_into().map_err(|_| no_short_id(self))?;
+        if !is_counted(number) {
+            return Err(Error::conversion(format!(
+                "{self} has no short id on this machine: Sqids counts with 32 bits here, and would write another one \
+                 than other machines do"
+            )));
+        }
         let short = Self::sqids().encode(&[number]);
         let short = short.map_err(|_| no_short_id(self))?;
         Ok(match Self::PREFIX {
@@ -107,7 +114,8 @@ pub trait ShortKey: KeyType<Raw: IntegerKey> {
     /// # Errors
     ///
     /// Returns an error that [`is_parse`](Error::is_parse) for any other text, even if Sqids would decode it to the
-    /// same number. Returns an error that [`is_layout`](Error::is_layout) if the number is not a key of the scheme.
+    /// same number, and on a machine of 32 bits for numbers of 2^32 or more. Returns an error that
+    /// [`is_layout`](Error::is_layout) if the number is not a key of the scheme.
     fn from_short(text: &str) -> Result<Self, Error> {
         // The time that Sqids needs grows with the square of the length.
         let fits = text.len() <= PREFIX_MAX + 1 + LENGTH_MAX;
@@ -123,12 +131,23 @@ pub trait ShortKey: KeyType<Raw: IntegerKey> {
         let [number] = Self::sqids().decode(digits)[..] else {
             return Err(no_key::<Self>(text, "of another form"));
         };
+        if !is_counted(number) {
+            return Err(no_key::<Self>(
+                text,
+                "a number above the 32 bits of this machine",
+            ));
+        }
         if Self::sqids().encode(&[number]).as_deref() != Ok(digits) {
             return Err(no_key::<Self>(text, "not canonical"));
         }
         let too_large = |_| no_key::<Self>(text, "a number that is too large");
         Self::from_raw(number.try_into().map_err(too_large)?)
     }
+}
+
+/// Whether Sqids writes this number as all machines do: version 0.4 computes the start of a text in `usize`.
+fn is_counted(number: u64) -> bool {
+    usize::try_from(number).is_ok()
 }
 
 #[cold]
