@@ -406,6 +406,8 @@ where
     let untouched = with_node();
     let untouched_block = untouched.local_block();
     let untouched_local = with_node().into_local();
+    // The highest key so far, to start above it.
+    let newest = with_node().try_generate().unwrap().into_raw();
     let forked_in = |text: &str| text.matches("the process was forked: the node of").count();
 
     let mut made = vec![
@@ -418,7 +420,15 @@ where
 
     for round in 1..=3 {
         let child = fork(|| {
+            let started = [
+                &used,
+                local.generator(),
+                &untouched,
+                untouched_local.generator(),
+            ]
+            .map(|generator| generator.start_above(&newest).map(|()| newest));
             let all = [
+                started.to_vec(),
                 asked(&used),
                 asked(&block),
                 asked(&local),
@@ -445,8 +455,8 @@ where
             texts.join("\n").into()
         });
         let texts = String::from_utf8(child.join()).unwrap();
-        // Eight times a key, a fill and a reservation; and three of the open one.
-        assert_eq!(forked_in(&texts), 8 * 3 + 3, "{texts}");
+        // Four starts; eight times a key, a fill and a reservation; and three of the open one.
+        assert_eq!(forked_in(&texts), 4 + 8 * 3 + 3, "{texts}");
         assert!(texts.contains(S::NAME), "{texts}");
 
         // The parent does not notice.

@@ -148,7 +148,8 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     ///
     /// If the key has no time, or if the scheme's unit of time after it is further ahead of the clock than the policy
     /// holds: keys would not rise above it, so the caller has to decide. The error [`is_clock`](Error::is_clock). Also if
-    /// there is no entropy for the first key.
+    /// there is no entropy for the first key, and in the child of a fork if the node is its parent's
+    /// ([`is_forked`](Error::is_forked)).
     ///
     /// # Example: after a restart
     ///
@@ -197,6 +198,8 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         if let Some(keys) = self.in_test() {
             return keys.start_after(newest);
         }
+        // Before the engine begins: from then on it takes the child for the process that has the node.
+        self.check_process()?;
         let layout = slot_layout_of::<S>();
         let slot = layout
             .at(newest, 999_999)
