@@ -171,7 +171,9 @@ pub fn create_rising_function_sql(
     let last_sequence = (1 << NODE_SHIFT) - 1;
     let shard = shard.get();
     // A handler for everything, and for `query_canceled`, which `OTHERS` leaves out: a session's
-    // advisory lock outlives the error, and every other session would wait.
+    // advisory lock outlives the error, and every other session would wait. The lock is taken and given back inside of
+    // the block, since a cancellation may come right behind either. Where the lock is not held then, to give it back is
+    // a warning.
     Ok(function(
         &schema,
         &format!(
@@ -182,8 +184,8 @@ pub fn create_rising_function_sql(
     now_millis bigint;
     slot bigint;
 BEGIN
-    PERFORM pg_advisory_lock('pg_class'::regclass::oid::int, newest::oid::int);
     BEGIN
+        PERFORM pg_advisory_lock('pg_class'::regclass::oid::int, newest::oid::int);
         now_millis := FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000);
         SELECT GREATEST(last_value + 1, (now_millis - our_epoch) << {NODE_SHIFT})
             FROM {schema}.{sequence} INTO slot;
@@ -192,11 +194,11 @@ BEGIN
          since %', now_millis, our_epoch;
         END IF;
         PERFORM setval(newest, slot);
+        PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
     EXCEPTION WHEN OTHERS OR query_canceled THEN
         PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
         RAISE;
     END;
-    PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
     result := ((slot >> {NODE_SHIFT}) << {TIME_SHIFT}) | (shard_id << {NODE_SHIFT}) \
          | (slot & {last_sequence});
 "
@@ -342,8 +344,8 @@ BEGIN
     now_millis bigint;
     slot bigint;
 BEGIN
-    PERFORM pg_advisory_lock('pg_class'::regclass::oid::int, newest::oid::int);
     BEGIN
+        PERFORM pg_advisory_lock('pg_class'::regclass::oid::int, newest::oid::int);
         now_millis := FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000);
         SELECT GREATEST(last_value + 1, (now_millis - our_epoch) << 10)
             FROM "insta5"."it's" INTO slot;
@@ -351,11 +353,11 @@ BEGIN
             RAISE EXCEPTION 'time % does not fit: the layout has 40 bits of milliseconds since %', now_millis, our_epoch;
         END IF;
         PERFORM setval(newest, slot);
+        PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
     EXCEPTION WHEN OTHERS OR query_canceled THEN
         PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
         RAISE;
     END;
-    PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
     result := ((slot >> 10) << 23) | (shard_id << 10) | (slot & 1023);
 "#,
         );

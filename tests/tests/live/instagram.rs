@@ -19,6 +19,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         instagram_original_is_read,
         instagram_rising_rises,
         instagram_rising_ends_in_errors,
+        instagram_rising_is_cancelled,
     );
 }
 
@@ -198,6 +199,41 @@ async fn instagram_rising_ends_in_errors(pool: Pool<Postgres>) -> Outcome {
         )
         .fetch_one(&mut **session)
         .await?;
+        assert_eq!(locks, 0);
+    }
+    Ok(())
+}
+
+/// Calls that end at their timeout anywhere, also right behind the statement that takes the lock.
+async fn instagram_rising_is_cancelled(pool: Pool<Postgres>) -> Outcome {
+    install(&mut *pool.acquire().await?, create_rising_function_sql).await?;
+    let sessions: Vec<_> = (0..3)
+        .map(|_| {
+            let pool = pool.clone();
+            tokio::spawn(async move {
+                let mut session = pool.acquire().await?;
+                let mut cancelled = 0;
+                for _ in 0..1_500 {
+                    // One transaction, so an error takes the timeout back, too.
+                    let made = sqlx::raw_sql(
+                        r#"SET statement_timeout = 1;
+                        SELECT count("Shard ""5""".next_id()) FROM generate_series(1, 200);
+                        SET statement_timeout = 0"#,
+                    );
+                    cancelled += usize::from(made.execute(&mut *session).await.is_err());
+                }
+                let locks: i64 = query_scalar(
+                    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
+                )
+                .fetch_one(&mut *session)
+                .await?;
+                Ok::<_, sqlx::Error>((cancelled, locks))
+            })
+        })
+        .collect();
+    for session in sessions {
+        let (cancelled, locks) = session.await??;
+        assert!(cancelled > 0);
         assert_eq!(locks, 0);
     }
     Ok(())
