@@ -115,10 +115,10 @@ struct Order {
 }
 
 /// The SQL of the guide.
-const DESCENDING: &str = "SELECT id, total FROM orders WHERE id > coalesce(?1, x'') AND id < coalesce(?2, x'ff') \
-     ORDER BY id DESC LIMIT ?3";
-const ASCENDING: &str = "SELECT id, total FROM orders WHERE id > coalesce(?1, x'') AND id < coalesce(?2, x'ff') \
-     ORDER BY id LIMIT ?3";
+const DESCENDING: &str = "SELECT id, total FROM orders WHERE id > coalesce(?1, x'') \
+     AND id < coalesce(?2, x'ffffffffffffffffffffffffffffffffff') ORDER BY id DESC LIMIT ?3";
+const ASCENDING: &str = "SELECT id, total FROM orders WHERE id > coalesce(?1, x'') \
+     AND id < coalesce(?2, x'ffffffffffffffffffffffffffffffffff') ORDER BY id LIMIT ?3";
 
 /// Reads a page with the SQL of the guide.
 async fn page(
@@ -169,13 +169,12 @@ async fn pages_in_both_directions_are_the_whole_list() -> Outcome {
     const ROWS: usize = 13;
     let pool = database(ORDERS).await?;
     let mut work = UnitOfWork::new();
-    let mut keys: Vec<OrderId> = (0..ROWS)
-        .map(|_| {
-            work.add(Order {
-                id: OrderId::generate(),
-                total: 1,
-            })
-        })
+    // It begins with the byte `ff`.
+    let last = Uuid::from_u128(0xffff_ffff_ffff_7fff_bfff_ffff_ffff_ffff);
+    let mut keys: Vec<OrderId> = (1..ROWS)
+        .map(|_| OrderId::generate())
+        .chain([OrderId::from_raw(last)?])
+        .map(|id| work.add(Order { id, total: 1 }))
         .collect();
     work.flush(&pool).await?;
     for order in [ListOrder::Ascending, ListOrder::Descending] {

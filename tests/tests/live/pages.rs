@@ -147,11 +147,7 @@ const MANY: usize = 100;
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let uuids = "pages_of_two_uuids";
     let numbers = "pages_of_a_text_and_a_number";
-    let rising = || {
-        (0..MANY)
-            .map(|_| KeyType::generate())
-            .collect::<Vec<LabelId>>()
-    };
+    let rising = || rising::<LabelId>();
     // Some are negative.
     let numbered = || (-7..).take(MANY).collect::<Vec<i32>>();
 
@@ -193,10 +189,13 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let of_all = [
         ("?1, ", "x''", "''"),
         ("?2, ", "x''", "-1000"),
-        ("?3, ", "x'ff'", "'~'"),
-        ("?4, ", "x'ff'", "1000"),
+        ("?3, ", "x'ffffffffffffffffffffffffffffffffff'", "'~'"),
+        ("?4, ", "x'ffffffffffffffffffffffffffffffffff'", "1000"),
     ];
-    let of_issue = [("?2, ", "x''", "-1000"), ("?3, ", "x'ff'", "1000")];
+    let of_issue = [
+        ("?2, ", "x''", "-1000"),
+        ("?3, ", "x'ffffffffffffffffffffffffffffffffff'", "1000"),
+    ];
     let form = Form::new("sqlite", ["TEXT", "INTEGER"], [&of_all, &of_issue]);
     sqlite::add(trials, numbers, move |pool| async move {
         let table = Table::<TextId, _>::create(&pool, form, numbered()).await?;
@@ -211,8 +210,14 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             table.test_pages(&pool).await?;
             read_on_mysql(&pool, &table).await
         });
-        let of_all = [("?, ", "x''", "''"), ("?, ", "x'ff'", "'~'")];
-        let of_issue = [("?, ", "x''", "-1000"), ("?, ", "x'ff'", "1000")];
+        let of_all = [
+            ("?, ", "x''", "''"),
+            ("?, ", "x'ffffffffffffffffffffffffffffffffff'", "'~'"),
+        ];
+        let of_issue = [
+            ("?, ", "x''", "-1000"),
+            ("?, ", "x'ffffffffffffffffffffffffffffffffff'", "1000"),
+        ];
         let text = "CHAR(36) CHARACTER SET ascii COLLATE ascii_bin";
         let form = Form::new("mysql", [text, "INTEGER"], [&of_all, &of_issue]);
         on_scratch::<MySql, _, _>(trials, servers, server, numbers, move |pool| async move {
@@ -231,7 +236,14 @@ struct Table<A, B> {
     rows: BTreeSet<Key<A, B>>,
 }
 
-impl<A: KeyType<Scheme: StaticScheme>, B: KeyPart> Table<A, B> {
+/// Keys up to one that begins with the byte `ff`.
+fn rising<K: KeyType<Raw = Uuid, Scheme: StaticScheme>>() -> Vec<K> {
+    let last = Uuid::from_u128(0xffff_ffff_ffff_7fff_bfff_ffff_ffff_ffff);
+    let last = K::from_raw(last).expect("a key of version 7");
+    (1..MANY).map(|_| K::generate()).chain([last]).collect()
+}
+
+impl<A: KeyType<Raw = Uuid, Scheme: StaticScheme>, B: KeyPart> Table<A, B> {
     async fn create<DB: Pages<A, B>>(pool: &Pool<DB>, form: Form, labels: Vec<B>) -> Outcome<Self> {
         let [issue, label] = form.columns;
         let sql = format!(
@@ -241,7 +253,7 @@ impl<A: KeyType<Scheme: StaticScheme>, B: KeyPart> Table<A, B> {
         DB::script(pool, &sql).await?;
         let mut table = Self {
             form,
-            issues: (0..MANY).map(|_| A::generate()).collect(),
+            issues: rising(),
             labels,
             rows: BTreeSet::new(),
         };
@@ -269,7 +281,7 @@ impl<A: KeyType<Scheme: StaticScheme>, B: KeyPart> Table<A, B> {
             let (issue, half) = (it * 37 / (MANY / 2) % MANY, it * 37 % (MANY / 2));
             (issue, half * 2 + (issue + 1) % 2)
         });
-        let issue = self.issues[MANY / 2];
+        let issue = self.issues[MANY - 1];
         for (within, order, size, is_forward) in [
             (None, ListOrder::Ascending, 61, true),
             (None, ListOrder::Ascending, 199, false),
@@ -363,7 +375,7 @@ impl<A: KeyType<Scheme: StaticScheme>, B: KeyPart> Table<A, B> {
 }
 
 /// Returns the plans of the statements for each slice.
-async fn plans<DB: Pages<A, B>, A: KeyType<Scheme: StaticScheme>, B: KeyPart>(
+async fn plans<DB: Pages<A, B>, A: KeyType<Raw = Uuid, Scheme: StaticScheme>, B: KeyPart>(
     pool: &Pool<DB>,
     table: &Table<A, B>,
     explain: &str,
@@ -387,7 +399,7 @@ async fn plans<DB: Pages<A, B>, A: KeyType<Scheme: StaticScheme>, B: KeyPart>(
     Ok(plans)
 }
 
-async fn planned_on_postgres<A: KeyType<Scheme: StaticScheme>, B: KeyPart>(
+async fn planned_on_postgres<A: KeyType<Raw = Uuid, Scheme: StaticScheme>, B: KeyPart>(
     pool: &Pool<Postgres>,
     table: &Table<A, B>,
 ) -> Outcome
@@ -412,7 +424,7 @@ where
     Ok(())
 }
 
-async fn planned_on_sqlite<A: KeyType<Scheme: StaticScheme>, B: KeyPart>(
+async fn planned_on_sqlite<A: KeyType<Raw = Uuid, Scheme: StaticScheme>, B: KeyPart>(
     pool: &Pool<Sqlite>,
     table: &Table<A, B>,
 ) -> Outcome
@@ -432,7 +444,7 @@ where
 }
 
 /// A page far behind reads as few rows as the first one. The server counts them.
-async fn read_on_mysql<A: KeyType<Scheme: StaticScheme>, B: KeyPart>(
+async fn read_on_mysql<A: KeyType<Raw = Uuid, Scheme: StaticScheme>, B: KeyPart>(
     pool: &Pool<MySql>,
     table: &Table<A, B>,
 ) -> Outcome
