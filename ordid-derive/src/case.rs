@@ -10,6 +10,10 @@ pub(crate) enum Case {
     Kebab,
     Camel,
     Pascal,
+    /// SeaORM's alone.
+    ScreamingKebab,
+    /// SeaORM's alone.
+    Title,
 }
 
 impl Case {
@@ -38,6 +42,20 @@ impl Case {
         })
     }
 
+    /// Returns the case of this name in `#[sea_orm(rename_all = "...")]`.
+    pub(crate) fn by_sea_orm_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "camel_case" => Self::Pascal,
+            "mixed_case" => Self::Camel,
+            "snek_case" => Self::Snake,
+            "kebab_case" => Self::Kebab,
+            "shouty_snake_case" | "shouty_snek_case" => Self::ScreamingSnake,
+            "SCREAMING-KEBAB-CASE" => Self::ScreamingKebab,
+            "title_case" => Self::Title,
+            _ => return Self::by_name(name),
+        })
+    }
+
     /// Returns the name in this case.
     pub(crate) fn apply(self, name: &str) -> String {
         let lower = |separator: &str| {
@@ -57,6 +75,12 @@ impl Case {
                 .map(|word| word.to_uppercase())
                 .collect::<Vec<_>>()
                 .join("_"),
+            Self::ScreamingKebab => lower("-").to_uppercase(),
+            Self::Title => words(name)
+                .iter()
+                .map(|word| capitalized(word))
+                .collect::<Vec<_>>()
+                .join(" "),
             Self::Pascal => words(name).iter().map(|word| capitalized(word)).collect(),
             Self::Camel => words(name)
                 .iter()

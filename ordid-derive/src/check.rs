@@ -516,6 +516,7 @@ pub(crate) fn entity(cx: &Ctxt, model: &Entity<'_>) {
             return;
         }
         self::sea_orm(cx, model);
+        sea_orm_names(cx, model);
     }
     keys(cx, model);
     version(cx, model);
@@ -553,6 +554,29 @@ fn sea_orm(cx: &Ctxt, model: &Entity<'_>) {
     }
     for (key, primary) in model.primary_keys() {
         sea_orm_key(cx, key, primary);
+    }
+}
+
+/// Refuses names that SeaORM does not know: statements are written with its own.
+fn sea_orm_names(cx: &Ctxt, model: &Entity<'_>) {
+    let attrs = &model.attrs;
+    let of_struct = [
+        ("schema", "schema_name", &attrs.schema),
+        ("table", "table_name", &attrs.table),
+        ("rename_all", "rename_all", &attrs.rename_all),
+    ];
+    let of_fields = model.fields.iter();
+    let of_fields = of_fields.map(|it| ("column", "column_name", &it.attrs.column));
+    for (own, theirs, name) in of_struct.into_iter().chain(of_fields) {
+        if let Some(name) = name {
+            let text = name.value();
+            cx.error(
+                name,
+                format!(
+                    "a model of SeaORM has SeaORM's names: write `#[sea_orm({theirs} = {text:?})]` in place of `{own}`"
+                ),
+            );
+        }
     }
 }
 

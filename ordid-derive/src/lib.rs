@@ -286,8 +286,9 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// # SeaORM's models
 ///
 /// Of a `Model` with `#[sea_orm(table_name = "...")]` it is the `ActiveModel` beside it that becomes the
-/// entity. The names of `#[sea_orm(...)]` hold, and the key is SeaORM's primary key: columns that are
-/// not nullable, with `auto_increment = false`. Stand below `#[sea_orm::model]`.
+/// entity. The table and its columns have the names that SeaORM gives them, so `table`, `schema`, `rename_all` and
+/// `column` are refused: write `table_name`, `schema_name`, `rename_all` and `column_name` in `#[sea_orm(...)]`. The key is
+/// SeaORM's primary key: columns that are not nullable, with `auto_increment = false`. Stand below `#[sea_orm::model]`.
 ///
 /// # Columns that the database fills
 ///

@@ -102,18 +102,25 @@ pub(crate) struct EntityField<'a> {
     pub(crate) attrs: FieldAttrs,
     /// The column's name.
     pub(crate) column: String,
+    /// Whether it is one of a model of SeaORM.
+    is_sea_orm: bool,
 }
 
 impl<'a> Entity<'a> {
     pub(crate) fn new(cx: &Ctxt, input: &'a DeriveInput) -> Self {
         let attrs = EntityAttrs::read(cx, &input.attrs);
-        let sea_orm_rename_all = attrs.sea_orm.as_ref().and_then(|it| it.rename_all.as_ref());
-        let own = [&attrs.rename_all, &attrs.sqlx_rename_all];
-        let case = own
-            .into_iter()
-            .flatten()
-            .chain(sea_orm_rename_all)
-            .find_map(|name| Case::by_name(&name.value()));
+        let case = match &attrs.sea_orm {
+            Some(model) => {
+                let name = model.rename_all.as_ref();
+                name.and_then(|name| Case::by_sea_orm_name(&name.value()))
+            }
+            None => {
+                let own = [&attrs.rename_all, &attrs.sqlx_rename_all];
+                let mut names = own.into_iter().flatten();
+                names.find_map(|name| Case::by_name(&name.value()))
+            }
+        };
+        let is_sea_orm = attrs.sea_orm.is_some();
         let mistakes = cx.count();
         let fields = match &input.data {
             Data::Struct(data) => match &data.fields {
@@ -123,12 +130,16 @@ impl<'a> Entity<'a> {
                     .filter_map(|field| Some((field, field.ident.as_ref()?)))
                     .map(|(field, ident)| {
                         let attrs = FieldAttrs::read(cx, &field.attrs);
-                        let column = column(&attrs, ident, case);
+                        let column = match is_sea_orm {
+                            true => sea_orm_column(&attrs, ident, case),
+                            false => column(&attrs, ident, case),
+                        };
                         EntityField {
                             field,
                             ident,
                             attrs,
                             column,
+                            is_sea_orm,
                         }
                     })
                     .collect(),
@@ -224,18 +235,16 @@ impl<'a> Entity<'a> {
 
     /// Returns the table's schema.
     pub(crate) fn schema(&self) -> Option<&LitStr> {
-        let by_sea_orm = || self.sea_orm()?.schema.as_ref();
-        self.attrs.schema.as_ref().or_else(by_sea_orm)
+        match self.sea_orm() {
+            Some(model) => model.schema.as_ref(),
+            None => self.attrs.schema.as_ref(),
+        }
     }
 
     /// Returns the table's name.
     pub(crate) fn table(&self) -> String {
-        match self
-            .attrs
-            .table
-            .as_ref()
-            .or(self.sea_orm().map(|it| &it.table))
-        {
+        let by_sea_orm = self.sea_orm().map(|it| &it.table);
+        match by_sea_orm.or(self.attrs.table.as_ref()) {
             Some(table) => table.value(),
             None => match self.diesel_table_name() {
                 Some(table) => table.unraw().to_string(),
@@ -252,7 +261,7 @@ impl<'a> Entity<'a> {
 }
 
 fn column(attrs: &FieldAttrs, ident: &Ident, case: Option<Case>) -> String {
-    if let Some(name) = attrs.column_name() {
+    if let Some(name) = attrs.column_name(false) {
         return name.value();
     }
     if let Some(name) = &attrs.diesel_column {
@@ -260,6 +269,26 @@ fn column(attrs: &FieldAttrs, ident: &Ident, case: Option<Case>) -> String {
     }
     let name = ident.unraw().to_string();
     case.map_or(name.clone(), |case| case.apply(&name))
+}
+
+/// Returns the name that SeaORM's `DeriveEntityModel` gives a column: that of the field's variant of `Column` in a case,
+/// in snake_case by default.
+fn sea_orm_column(attrs: &FieldAttrs, ident: &Ident, case: Option<Case>) -> String {
+    if let Some(name) = attrs.column_name(true) {
+        return name.value();
+    }
+    let name = ident.unraw().to_string();
+    let variant = Case::Pascal.apply(&name);
+    if let Some(case) = case {
+        return case.apply(&variant);
+    }
+    // Of a name that its variant does not tell, such as `line_2`, SeaORM notes the column itself.
+    match &attrs.sea_orm_enum_name {
+        Some(variant) if Case::Snake.apply(&Case::Pascal.apply(&name)) == name => {
+            Case::Snake.apply(&variant.value())
+        }
+        _ => Case::Snake.apply(&name),
+    }
 }
 
 impl EntityField<'_> {
@@ -284,8 +313,9 @@ impl EntityField<'_> {
 
     /// Returns the tokens that gave the column its name.
     pub(crate) fn column_tokens(&self) -> &dyn ToTokens {
-        match self.attrs.column_name() {
+        match self.attrs.column_name(self.is_sea_orm) {
             Some(name) => name,
+            None if self.is_sea_orm => self.ident,
             None => self.diesel_column(),
         }
     }

@@ -632,6 +632,58 @@ fn a_model_of_sea_orm_has_the_columns_that_sea_orm_counts() {
 }
 
 #[test]
+fn a_model_of_sea_orm_has_the_names_of_sea_orm() {
+    let found = errors(
+        expand::ordered_key,
+        r#"
+        #[sea_orm(table_name = "notes")]
+        #[ordid(table = "note", schema = "shop", rename_all = "camelCase")]
+        struct Model {
+            #[sea_orm(primary_key, auto_increment = false)]
+            #[ordid(column = "note_id")]
+            id: NoteId,
+            #[ordid(returning, column = "n")]
+            number: Assigned<i64>,
+        }
+        "#,
+    );
+    let instead = |theirs, own| {
+        format!(
+            "a model of SeaORM has SeaORM's names: write `#[sea_orm({theirs})]` in place of `{own}`"
+        )
+    };
+    assert_eq!(
+        found,
+        [
+            instead("schema_name = \"shop\"", "schema"),
+            instead("table_name = \"note\"", "table"),
+            instead("rename_all = \"camelCase\"", "rename_all"),
+            instead("column_name = \"note_id\"", "column"),
+            instead("column_name = \"n\"", "column"),
+        ]
+    );
+}
+
+/// SQLx's and Diesel's names are of other structs.
+#[test]
+fn a_model_of_sea_orm_does_not_have_the_names_of_other_libraries() {
+    let names = |attribute: &str| {
+        let model = format!(
+            "#[sea_orm(table_name = \"notes\")] #[sqlx(rename_all = \"camelCase\")] struct Model {{ #[sea_orm(primary_key, auto_increment = false)] {attribute} note_id: NoteId }}"
+        );
+        expanded(expand::ordered_key, &model)
+    };
+    for attribute in [
+        "",
+        "#[sqlx(rename = \"note\")]",
+        "#[diesel(column_name = note)]",
+    ] {
+        let names = names(attribute);
+        assert!(names.contains(r#"KEY_COLUMN : & 'static ::ordid::__private::str = "note_id""#));
+    }
+}
+
+#[test]
 fn a_model_of_sea_orm_may_be_of_a_view() {
     let tokens = |options: &str| {
         let model = format!(

@@ -14,7 +14,7 @@ use ordid_core::{
 };
 use ordid_sql::{
     Action, ColumnMask, Columns, EngineProfile, Registration, RowEnd, RowSink, Table, Take,
-    spi::{ReadRow, RowBinder, RunOfRows, TableNames},
+    spi::{BoxedError, ReadRow, RowBinder, RunOfRows, TableNames},
 };
 use sea_orm::{
     ActiveModelTrait, ActiveValue, ColumnDef, ColumnTrait, ColumnType, DbBackend, DbErr,
@@ -141,6 +141,8 @@ pub struct EntityNames {
     table: &'static str,
     /// The positions of the key's columns.
     keys: Vec<usize>,
+    /// Why the entity's columns are not SeaORM's.
+    mistake: Option<String>,
     version: Option<usize>,
     /// The positions of the columns that the database fills.
     returning: Vec<usize>,
@@ -171,6 +173,7 @@ impl EntityNames {
                 schema,
                 entity.table_name(),
                 columns,
+                A::COLUMNS,
                 A::KEY_COLUMNS,
                 A::VERSION,
                 A::RETURNING,
@@ -182,19 +185,24 @@ impl EntityNames {
         schema: Option<String>,
         table: &'static str,
         columns: Vec<Box<dyn AnyColumn>>,
+        own: &[&str],
         keys: &[&str],
         version: Option<usize>,
         returning: &[&str],
     ) -> Self {
-        let position = |name: &&str| columns.iter().position(|it| it.name() == *name);
-        let returning = returning.iter().filter_map(position).collect();
-        let keys = (0..columns.len()).filter(|it| keys.contains(&columns[*it].name()));
+        // By the entity's own names: a column that SeaORM calls otherwise is not lost.
+        let positions = |names: &[&str]| {
+            let positions = own.iter().enumerate();
+            let positions = positions.filter(|(_, name)| names.contains(name));
+            positions.map(|(position, _)| position).collect()
+        };
         Self {
             schema,
             table,
-            keys: keys.collect(),
+            keys: positions(keys),
+            mistake: mistake(table, own, &columns),
             version,
-            returning,
+            returning: positions(returning),
             json: columns.iter().map(|it| is_json(&**it)).collect(),
             columns,
             names: Default::default(),
@@ -226,9 +234,15 @@ impl EntityNames {
             returning: self
                 .returning
                 .iter()
-                .map(|position| read_as(&*self.columns[*position], backend, engine))
+                .filter_map(|position| self.columns.get(*position))
+                .map(|column| read_as(&**column, backend, engine))
                 .collect(),
         }
+    }
+
+    /// Returns why nothing may be sent, if the entity's columns are not SeaORM's.
+    pub(crate) fn mistake(&self) -> Option<DbErr> {
+        self.mistake.clone().map(DbErr::Custom)
     }
 
     /// Returns all columns as SeaORM selects them, under their names.
@@ -266,6 +280,21 @@ impl fmt::Debug for EntityNames {
             .field("table", &self.table)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns why the columns of an entity are not SeaORM's, which a position would then confuse. They are the same unless
+/// `Column` is written by hand.
+fn mistake(table: &str, own: &[&str], columns: &[Box<dyn AnyColumn>]) -> Option<String> {
+    let theirs: Vec<_> = columns.iter().map(|it| it.name()).collect();
+    if own == theirs {
+        return None;
+    }
+    Some(format!(
+        "the model of table {table} has the columns {}, and SeaORM's `Column` {}: declare the same columns in the same \
+         order, under the same names (`#[sea_orm(column_name = \"..\")]` at the field)",
+        own.join(", "),
+        theirs.join(", ")
+    ))
 }
 
 fn is_json(column: &dyn AnyColumn) -> bool {
@@ -494,6 +523,9 @@ impl RowSink for Binder {
     }
 
     fn end_row(&mut self) -> RowEnd {
+        if self.entity.is_some_and(|it| it.mistake.is_some()) {
+            return RowEnd::Refused;
+        }
         match self.runs.last_mut() {
             Some(run) if run.columns == self.columns => run.rows += 1,
             _ => self.runs.push(Run {
@@ -560,6 +592,10 @@ impl RowBinder for Binder {
             true => 0,
             false => self.bytes,
         }
+    }
+
+    fn take_error(&mut self) -> Option<BoxedError> {
+        Some(self.entity?.mistake()?.into())
     }
 
     fn of_marker(id: Uuid) -> Self {

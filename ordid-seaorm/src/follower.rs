@@ -185,10 +185,19 @@ where
 
     const KEEPS_ORDER: bool = !<<KeyOf<A> as StoredAs>::Column as Column>::UNORDERED;
 
+    /// SeaORM's names.
     fn names() -> FollowNames {
+        let entity = EntityNames::of::<A>();
+        let own = FollowNames::of::<D, A>();
+        let names = entity.on(&D::PROFILE);
         FollowNames {
-            selected: EntityNames::of::<A>().selected(&D::PROFILE),
-            ..FollowNames::of::<D, A>()
+            table: names.table,
+            key: match names.keys.first().and_then(|it| names.columns.get(*it)) {
+                Some(key) => key.clone(),
+                None => own.key,
+            },
+            selected: entity.selected(&D::PROFILE),
+            placeholder: own.placeholder,
         }
     }
 
@@ -199,6 +208,9 @@ where
     ) -> Sent<'a, Self, Vec<Model<A>>> {
         let keys = keys.into_iter().map(Into::into).collect();
         Box::pin(async move {
+            if let Some(mistake) = EntityNames::of::<A>().mistake() {
+                return Err(refused(mistake));
+            }
             let rows = over.query::<D>(sql, keys).await?;
             let rows = rows
                 .iter()

@@ -88,6 +88,10 @@ where
     let mut source = Source::of(on)?;
     let inserts = Inserts::<A>::of(source.engine(), source.backend());
     let (scope, backend) = (source.scope(), source.backend());
+    if let Some(mistake) = EntityNames::of::<A>().mistake() {
+        let place = Place::new(Action::Insert, A::TABLE, 0, 0..models.len());
+        return Err(Error::statement(classify(backend, mistake, false), place));
+    }
     let mut open = source.begin(spi::Begin::of(scope, &inserts.engine)).await?;
     let columns = inserts.names.columns.len().max(1);
     let at_once = inserts.engine.max_parameters / columns;

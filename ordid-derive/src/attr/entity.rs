@@ -161,6 +161,8 @@ pub(crate) struct FieldAttrs {
     pub(crate) version: Option<Ident>,
     pub(crate) sea_orm_auto_increment: Option<LitBool>,
     pub(crate) sea_orm_column: Option<LitStr>,
+    /// The column's variant of SeaORM's `Column`.
+    pub(crate) sea_orm_enum_name: Option<LitStr>,
     pub(crate) sea_orm_primary_key: Option<Ident>,
     pub(crate) sea_orm_ignore: Option<Ident>,
 }
@@ -219,6 +221,8 @@ impl FieldAttrs {
                 read.sea_orm_auto_increment = Some(value.clone());
             } else if meta.is("column_name") {
                 read.sea_orm_column = meta.text().cloned();
+            } else if meta.is("enum_name") {
+                read.sea_orm_enum_name = meta.text().cloned();
             } else if meta.is("primary_key") {
                 read.sea_orm_primary_key = Some(meta.name);
             } else if meta.is("ignore") {
@@ -240,9 +244,11 @@ impl FieldAttrs {
     }
 
     /// Returns the name that the column was given.
-    pub(crate) fn column_name(&self) -> Option<&LitStr> {
-        let by_orm = self.sea_orm_column.as_ref().or(self.sqlx_rename.as_ref());
-        self.column.as_ref().or(by_orm)
+    pub(crate) fn column_name(&self, is_sea_orm: bool) -> Option<&LitStr> {
+        match is_sea_orm {
+            true => self.sea_orm_column.as_ref(),
+            false => self.column.as_ref().or(self.sqlx_rename.as_ref()),
+        }
     }
 
     fn parent(&mut self, reader: &Reader<'_>, meta: &Meta) {

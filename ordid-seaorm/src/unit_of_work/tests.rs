@@ -7,6 +7,8 @@ use sea_orm::{
 
 use super::*;
 
+mod names;
+
 #[derive(KeyType)]
 #[ordid(sea_orm)]
 struct StaffId(Uuid);
