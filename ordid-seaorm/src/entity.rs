@@ -1,7 +1,7 @@
 //! What the unit of work needs of a model, and the sink that takes its rows.
 
 use std::{
-    any::TypeId,
+    any::{self, TypeId},
     collections::HashMap,
     fmt,
     sync::{Mutex, OnceLock, PoisonError},
@@ -52,12 +52,16 @@ pub(crate) fn model<A: Entity>(model: impl IntoActiveModel<A>) -> A {
     model.into_active_model()
 }
 
-/// Makes a model into what is updated: all columns of a `Model`, which is unchanged throughout, otherwise those that
-/// are `Set`.
-pub(crate) fn changed<A: Entity>(model: impl IntoActiveModel<A>) -> A {
+/// Makes a model into what is updated: all columns of a `Model`, which is unchanged throughout, and those of an
+/// `ActiveModel` that are `Set`.
+pub(crate) fn changed<A: Entity, M: IntoActiveModel<A>>(model: M) -> A {
+    // An `ActiveModel` without a change looks like a `Model` that was made into one. `M` may borrow, so it has no
+    // `TypeId`. Their names are enough, as no other type of this name turns into an `A`.
+    let is_active = any::type_name::<M>() == any::type_name::<A>();
     let model = model.into_active_model();
     let mut columns = <A::Entity as EntityTrait>::Column::iter();
-    match columns.all(|column| matches!(model.get(column), ActiveValue::Unchanged(_))) {
+    let is_unchanged = columns.all(|column| matches!(model.get(column), ActiveValue::Unchanged(_)));
+    match is_unchanged && !is_active {
         true => model.reset_all(),
         false => model,
     }

@@ -50,7 +50,7 @@ pub struct ShardedUnitOfWork(Sharded<UnitOfWork>);
 
 ordid_sql::sharded_unit_of_work! {
     impl[] ShardedUnitOfWork, UnitOfWork, Entity, [backend: DbBackend] engine(backend)?, Error,
-    impl IntoActiveModel<E>, impl IntoActiveModel<E>, model::<E>, changed::<E>
+    impl IntoActiveModel<E>, impl IntoActiveModel<E>, model::<E>, changed::<E, _>
 }
 
 impl ShardedUnitOfWork {

@@ -57,7 +57,7 @@ pub struct UnitOfWork(Work<Binder>);
 ordid_sql::work_settings! { impl[] UnitOfWork, Binder }
 ordid_sql::work_entities! {
     impl[] UnitOfWork, Entity,
-    impl IntoActiveModel<E>, impl IntoActiveModel<E>, model::<E>, changed::<E>
+    impl IntoActiveModel<E>, impl IntoActiveModel<E>, model::<E>, changed::<E, _>
 }
 ordid_sql::work_plan! { impl[] UnitOfWork, [backend: DbBackend] engine(backend)?, Error }
 

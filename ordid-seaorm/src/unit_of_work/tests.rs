@@ -137,6 +137,30 @@ fn updates_go_row_by_row_on_mysql_alone() {
     );
 }
 
+/// SeaORM's own `update` sends nothing for it.
+#[test]
+fn an_active_model_with_nothing_set_leaves_the_columns() {
+    let model = || Model {
+        id: id(1),
+        mood: Mood::Glad,
+        boss: Some(id(2)),
+    };
+    let sql = |change: &dyn Fn(&mut UnitOfWork)| {
+        let mut work = UnitOfWork::new();
+        change(&mut work);
+        let plan = work.plan(DbBackend::Sqlite).expect("a plan");
+        told(&plan)
+    };
+    let nothing = r#"0..1 UPDATE "shop"."staff" SET "id" = "id" WHERE "id" = ?"#;
+    let unset = || ActiveModel::from(model());
+    assert_eq!(sql(&|work| work.update(unset())), [nothing]);
+    // As `update_columns` of no column.
+    assert_eq!(sql(&|work| work.update_columns(unset(), [])), [nothing]);
+    let all = r#"0..1 UPDATE "shop"."staff" SET "mood" = ?, "boss" = ? WHERE "id" = ?"#;
+    assert_eq!(sql(&|work| work.update(model())), [all]);
+    assert_eq!(sql(&|work| work.update(unset().reset_all())), [all]);
+}
+
 #[test]
 fn a_key_that_was_added_twice_is_found_before() {
     let mut work = UnitOfWork::new();
