@@ -66,6 +66,7 @@ mod value;
 /// | `tiberius(sql_server = unique_identifier, babelfish = ...)` | as `sqlx`, for tiberius | no tiberius |
 /// | `tokio_postgres`, `tokio_postgres(postgres = uuid)` | as `sqlx`, for tokio-postgres | no tokio-postgres |
 /// | `mysql_async`, `mysql_async(mysql = binary16)` | as `sqlx`, for mysql_async | no mysql_async |
+/// | `rusqlite`, `rusqlite(sqlite = blob)` | as `sqlx`, for rusqlite | no rusqlite |
 /// | `oracle(oracle = raw16)` | as `sqlx`, for the crate `oracle` | no `oracle` |
 /// | `adapter = my_crate`, `adapter = path::to::my_crate(engine = column, ...)` | as `sqlx`, for an adapter of your own or of another crate (below); there may be several | no other adapter |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
@@ -280,8 +281,10 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 ///
 /// So do Diesel's `#[diesel(table_name = orders)]`, `#[diesel(primary_key(number))]`,
 /// `#[diesel(column_name = kind)]` and `#[diesel(skip_insertion)]`, beside its derives or without them.
-/// With `#[ordid(diesel)]` at the struct a unit of work of `ordid-diesel` takes it, with the SQL types of
-/// that `table!`.
+/// With `#[ordid(diesel)]` at the struct a unit of work of `ordid-diesel` takes it, with the names and the SQL types of
+/// that `table!`. So `table`, `schema`, `rename_all` and `column` are refused there: write `#[sql_name = "..."]` in the
+/// `table!`. `#[diesel(serialize_as = T)]`, `#[diesel(skip_update)]` and `#[diesel(skip_insertion)]` are refused, too, since
+/// a unit of work does not write a column as they say. They may stand on a field under `skip` or `returning`.
 ///
 /// # SeaORM's models
 ///

@@ -779,7 +779,8 @@ fn entity_beside_diesel() {
             key: OrderId,
             #[diesel(column_name = "type_")]
             kind: String,
-            #[diesel(skip_insertion)]
+            #[diesel(skip_insertion, skip_update, serialize_as = i64)]
+            #[ordid(skip)]
             sum: i64,
             #[diesel(embed)]
             #[ordid(skip)]
@@ -789,6 +790,81 @@ fn entity_beside_diesel() {
         }
         "#,
     );
+}
+
+#[test]
+fn names_beside_those_of_a_table_of_diesel_are_reported() {
+    let entity = |diesel: &str| {
+        errors(
+            expand::ordered_key,
+            &format!(
+                r#"
+                #[ordid({diesel} table = "order", schema = "shop", rename_all = "camelCase")]
+                #[diesel(table_name = orders)]
+                struct Order {{ id: OrderId, #[ordid(column = "total")] sum: i64 }}
+                "#
+            ),
+        )
+    };
+    assert_eq!(
+        entity("diesel,"),
+        [
+            "a unit of work of Diesel takes the names from `table!`: write `table! { shop.orders (..) { .. } }`, and take \
+             `schema` off",
+            "a unit of work of Diesel takes the names from `table!`: write `#[sql_name = \"order\"]` there, or name another \
+             by `#[diesel(table_name = ..)]`, and take `table` off",
+            "a unit of work of Diesel takes the names from `table!`: write `#[sql_name = \"..\"]` at its columns, and take \
+             `rename_all` off",
+            "a unit of work of Diesel takes the names from `table!`: write `#[sql_name = \"total\"]` at the column there, or \
+             name another by `#[diesel(column_name = ..)]`, and take `column` off",
+        ]
+    );
+    // Beside Diesel's derives, for another library.
+    let none: [&str; 0] = [];
+    assert_eq!(entity(""), none);
+}
+
+#[test]
+fn attributes_of_diesel_that_a_unit_of_work_would_not_follow_are_reported() {
+    let of = |diesel: &str, field: &str| {
+        errors(
+            expand::ordered_key,
+            &format!(
+                "#[diesel(table_name = orders)] {diesel} struct Order {{ id: OrderId, {field} }}"
+            ),
+        )
+    };
+    let skipped = [
+        "a unit of work would leave the column out of updates, too, where `AsChangeset` writes it: take `skip_insertion` \
+         off, or write `#[ordid(returning)]` if the database fills the column, or `#[ordid(skip)]` if no unit of work \
+         writes it",
+    ];
+    let unwritten = [
+        "an update of a unit of work would write the column, which `skip_update` does not change: take `skip_update` off, \
+         and name the columns to write by `update_columns`",
+    ];
+    let other_type = [
+        "a flush would write the field by its own type, which `serialize_as` does not change: give the field that type, \
+         and take `serialize_as` off",
+    ];
+    for (attribute, expected) in [
+        ("skip_insertion", skipped),
+        ("skip_update", unwritten),
+        ("serialize_as = Text", other_type),
+    ] {
+        let field = |own: &str, ty: &str| format!("#[diesel({attribute})] {own} note: {ty}");
+        let diesel = "#[ordid(diesel)]";
+        assert_eq!(of(diesel, &field("", "String")), expected);
+        let none: [&str; 0] = [];
+        assert_eq!(of("", &field("", "String")), none);
+        assert_eq!(of(diesel, &field("#[ordid(skip)]", "String")), none);
+        assert_eq!(
+            of(diesel, &field("#[ordid(returning)]", "Assigned<i64>")),
+            none
+        );
+    }
+    let key = "#[ordid(key)] #[diesel(serialize_as = String)] key: OrderId";
+    assert_eq!(of("#[ordid(diesel)]", key), other_type);
 }
 
 #[test]

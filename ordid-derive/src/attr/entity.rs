@@ -148,6 +148,8 @@ pub(crate) struct FieldAttrs {
     pub(crate) diesel_column: Option<Ident>,
     pub(crate) diesel_embed: Option<Ident>,
     pub(crate) diesel_skip: Option<Ident>,
+    /// `serialize_as` or `skip_update`: Diesel's derives write the field otherwise.
+    pub(crate) diesel_writes: Vec<Ident>,
     pub(crate) key: Option<Ident>,
     pub(crate) parent: Option<ParentAttr>,
     /// The database fills the column, and a flush reads it.
@@ -210,6 +212,8 @@ impl FieldAttrs {
                 };
             } else if meta.is("skip_insertion") {
                 read.diesel_skip = Some(meta.name);
+            } else if meta.is("serialize_as") || meta.is("skip_update") {
+                read.diesel_writes.push(meta.name);
             } else if meta.is("embed") {
                 read.diesel_embed = Some(meta.name);
             }

@@ -95,7 +95,7 @@ macro_rules! database {
                 #[ordid(returning)]
                 luck: Assigned<i64>,
                 stars: i64,
-                #[ordid(returning, column = "doubled")]
+                #[ordid(returning)]
                 twice: Assigned<i64>,
                 #[ordid(returning)]
                 remark: Assigned<Option<String>>,
