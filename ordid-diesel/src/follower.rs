@@ -262,7 +262,7 @@ where
 }
 
 /// Returns the position of the key's column.
-fn key_column<E: OrderedKey>() -> usize {
+pub(crate) fn key_column<E: OrderedKey>() -> usize {
     let position = E::COLUMNS.iter().position(|name| *name == E::KEY_COLUMN);
     position.expect("the key is a column")
 }

@@ -244,6 +244,19 @@ impl EntityNames {
         }
     }
 
+    pub(crate) fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
+    }
+
+    pub(crate) const fn table(&self) -> &'static str {
+        self.table
+    }
+
+    /// Returns the name of the key's column, or of the first of them.
+    pub(crate) fn key(&self) -> Option<&'static str> {
+        Some(self.columns.get(*self.keys.first()?)?.name())
+    }
+
     /// Returns why nothing may be sent, if the entity's columns are not SeaORM's.
     pub(crate) fn mistake(&self) -> Option<DbErr> {
         self.mistake.clone().map(DbErr::Custom)

@@ -189,13 +189,9 @@ where
     fn names() -> FollowNames {
         let entity = EntityNames::of::<A>();
         let own = FollowNames::of::<D, A>();
-        let names = entity.on(&D::PROFILE);
         FollowNames {
-            table: names.table,
-            key: match names.keys.first().and_then(|it| names.columns.get(*it)) {
-                Some(key) => key.clone(),
-                None => own.key,
-            },
+            table: D::quote_table(entity.schema(), entity.table()),
+            key: entity.key().map_or(own.key, |it| D::quote(it)),
             selected: entity.selected(&D::PROFILE),
             placeholder: own.placeholder,
         }

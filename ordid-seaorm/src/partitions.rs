@@ -4,12 +4,16 @@ use ordid_core::{
     KeyField, KeyOf, OrderedKey,
     storage::{ColumnOn, dialect::Postgres},
 };
-use ordid_sql::partitions::{self, PartitionDriver};
+use ordid_sql::partitions::{self, PartitionDriver, PartitionNames};
 use sea_orm::DbErr;
 
 pub use ordid_sql::partitions::{Partition, Period};
 
-use crate::{follower::SeaOrm, stored::StoredAs};
+use crate::{
+    entity::{Entity, EntityNames},
+    follower::SeaOrm,
+    stored::StoredAs,
+};
 
 /// Lists the partitions of an entity's table, creates the next ones, and says which are old. A call takes
 /// `&DatabaseConnection` or `&DatabaseTransaction`. [`partitions::Partitions`] says which locks the calls take.
@@ -53,7 +57,17 @@ pub type PartitionError = partitions::PartitionError<DbErr>;
 
 impl<A> PartitionDriver<A> for SeaOrm<Postgres>
 where
-    A: OrderedKey<Field: KeyField<Key: StoredAs<Column: ColumnOn<Postgres>>>>,
+    A: Entity + OrderedKey<Field: KeyField<Key: StoredAs<Column: ColumnOn<Postgres>>>>,
 {
     type Column = <KeyOf<A> as StoredAs>::Column;
+
+    /// SeaORM's names.
+    fn names() -> PartitionNames {
+        let entity = EntityNames::of::<A>();
+        PartitionNames {
+            schema: entity.schema().map(str::to_owned),
+            table: entity.table().to_owned(),
+            key: entity.key().unwrap_or(A::KEY_COLUMN).to_owned(),
+        }
+    }
 }

@@ -31,7 +31,7 @@ mod text;
 
 #[cfg(feature = "catalogue")]
 pub use any::AnyPartitions;
-pub use driver::PartitionDriver;
+pub use driver::{PartitionDriver, PartitionNames};
 pub use error::PartitionError;
 pub use period::Period;
 
@@ -39,7 +39,6 @@ use crate::{
     cause::Cause,
     table_driver::{Answer, Kind as _},
 };
-use text::Names;
 
 /// The partitions of an entity's table by the time in its keys, on PostgreSQL 12 or later.
 ///
@@ -93,7 +92,7 @@ where
     /// Returns the clause that follows the columns in the `CREATE TABLE` of the whole table: `PARTITION BY RANGE
     /// ("id")`.
     pub fn partition_by_sql(&self) -> String {
-        Names::of::<E>().partition_by()
+        D::names().borrowed().partition_by()
     }
 
     /// Returns the script that creates the partition for a time, for migrations. If the partition exists, the script
@@ -111,11 +110,13 @@ where
         let (from, to) = self.period.around(time);
         let [from_key, to_key] = [(self.lowest)(from)?, (self.lowest)(to)?]
             .map(|key| <D::Column as ColumnOn<Postgres>>::literal(key.to_raw()));
-        Ok(Names::of::<E>().create(&self.name(from), &from_key, &to_key))
+        Ok(D::names()
+            .borrowed()
+            .create(&self.name(from), &from_key, &to_key))
     }
 
     fn name(&self, from: Timestamp) -> String {
-        format!("{}_{}", E::TABLE, self.period.name(from))
+        format!("{}_{}", D::names().table, self.period.name(from))
     }
 
     /// Creates the partition for the current time and the next `count` partitions if they are missing, and returns
@@ -235,11 +236,13 @@ where
     /// PostgreSQL refuses it if the table has a default partition. If it is interrupted, the partition is not listed any
     /// more: complete it with `ALTER TABLE .. DETACH PARTITION .. FINALIZE`.
     pub fn detach_sql(&self, partition: &Partition) -> String {
-        Names::of::<E>().detach(&partition.schema, &partition.name)
+        D::names()
+            .borrowed()
+            .detach(&partition.schema, &partition.name)
     }
 
     async fn read(source: &mut D::Source<'_>) -> Result<Vec<Partition>, Cause<D::Error>> {
-        let rows = D::texts(source, Names::of::<E>().list()).await?;
+        let rows = D::texts(source, D::names().borrowed().list()).await?;
         let mut list = Vec::with_capacity(rows.len());
         for row in rows {
             list.push(read_partition::<D, E>(&row)?);
@@ -254,7 +257,7 @@ where
     ) -> Result<T, PartitionError<D::Error>> {
         let is_lost = outcome.as_ref().is_err_and(Cause::is_lost);
         D::release(&mut source, is_lost);
-        outcome.map_err(|cause| PartitionError::new(Names::of::<E>().table(), cause))
+        outcome.map_err(|cause| PartitionError::new(D::names().borrowed().table(), cause))
     }
 }
 
@@ -270,7 +273,7 @@ impl Partition {
     }
 }
 
-/// Reads a row of [`Names::list`].
+/// Reads a row of [`list`](text::Names::list).
 fn read_partition<D, E>(row: &str) -> Result<Partition, Error>
 where
     D: PartitionDriver<E>,

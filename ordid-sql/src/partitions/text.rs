@@ -3,7 +3,7 @@
 use std::any::TypeId;
 
 use ordid_core::{
-    Error, OrderedKey, RawKey,
+    Error, RawKey,
     spi::excerpt,
     storage::{ColumnOn, Dialect as _, Stores, Written, dialect::Postgres},
     uuid::Uuid,
@@ -15,16 +15,6 @@ pub(super) struct Names<'a> {
     pub(super) schema: Option<&'a str>,
     pub(super) table: &'a str,
     pub(super) key: &'a str,
-}
-
-impl Names<'static> {
-    pub(super) const fn of<E: OrderedKey>() -> Self {
-        Self {
-            schema: E::SCHEMA,
-            table: E::TABLE,
-            key: E::KEY_COLUMN,
-        }
-    }
 }
 
 /// Returns a text as an SQL literal.
