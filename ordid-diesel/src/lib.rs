@@ -53,6 +53,10 @@
 //! associations, in filters, `eq_any` and `returning`. Of `table!`'s columns each backend takes one:
 //! where a `table!` declares another SQL type for it, the query does not compile.
 //!
+//! A unit of work writes NULL for a field that is `None`. `Insertable` sends DEFAULT for it, and `AsChangeset` leaves the
+//! column alone. `#[ordid(returning)]` is for a column that the database fills, and `update_columns` names the columns that
+//! an update writes.
+//!
 //! # Example: a graph of rows in one transaction
 //!
 #![cfg_attr(feature = "sqlite", doc = "```")]
