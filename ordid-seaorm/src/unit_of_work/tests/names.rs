@@ -220,3 +220,42 @@ async fn columns_in_another_order_are_refused() -> Result<(), DbErr> {
     assert_eq!(by_hand::Entity::find().all(&db).await?, [first, second]);
     Ok(())
 }
+
+/// Another row of the same version stays as it is.
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn an_update_finds_its_row_by_a_key_whose_name_sea_orm_made() -> Result<(), DbErr> {
+    use sea_orm::{ConnectionTrait as _, Database};
+
+    use title::{ActiveModel, Entity, Model};
+
+    let db = Database::connect("sqlite::memory:").await?;
+    db.execute_unprepared(
+        r#"CREATE TABLE notes ("Order Id" BLOB PRIMARY KEY, "Row Version" INTEGER, "Sum2" INTEGER DEFAULT 7, "Type" TEXT)"#,
+    )
+    .await?;
+    let note = |number, kind: &str| Model {
+        order_id: super::id(number),
+        row_version: 1,
+        sum_2: Assigned::new(),
+        r#type: kind.to_owned(),
+    };
+    let mut work = UnitOfWork::new();
+    let first = note(1, "a");
+    let sum = first.sum_2.clone();
+    work.add(first);
+    work.add(note(2, "b"));
+    work.flush(&db).await.expect("rows that fit");
+    assert_eq!(sum.get(), Some(7));
+
+    let mut work = UnitOfWork::new().without_record();
+    work.update(note(2, "c"));
+    work.flush(&db).await.expect("rows that fit");
+    let mut work = UnitOfWork::new().without_record();
+    work.delete(ActiveModel::from(note(1, "a")));
+    work.flush(&db).await.expect("rows that fit");
+    let left = Entity::find().all(&db).await?;
+    let left: Vec<_> = left.iter().map(|it| (it.order_id, &*it.r#type)).collect();
+    assert_eq!(left, [(super::id(2), "c")]);
+    Ok(())
+}
