@@ -85,10 +85,11 @@ pub fn prepared_orphans<S: ConnectionSource>(
 ) -> impl Future<Output = Result<Vec<PreparedOrphan>, S>> + Send + use<'_, S> {
     async move {
         let mut orphans = Vec::new();
-        for (gid, text, decision) in judged(&mut sources, name).await? {
+        let mut unseen = None;
+        for (gid, text, decision) in judged(&mut sources, name, &mut unseen).await? {
             orphans.push(orphan(&gid, text, decision?));
         }
-        Ok(orphans)
+        unseen.map_or(Ok(orphans), Err)
     }
 }
 
@@ -108,7 +109,8 @@ pub fn recover_prepared<S: ConnectionSource>(
 ) -> impl Future<Output = Result<Recovered, S>> + Send + use<'_, S> {
     async move {
         let (mut recovered, mut failed) = (Recovered::default(), None);
-        for (gid, text, decision) in judged(&mut sources, name).await? {
+        // What is prepared in one database may be ended though another one is down.
+        for (gid, text, decision) in judged(&mut sources, name, &mut failed).await? {
             let ended = match decision {
                 Ok(decision) => {
                     let recovered = &mut recovered;
@@ -170,17 +172,19 @@ fn age(flush: Uuid) -> Duration {
     Duration::from_millis(SystemClock.now().as_unix_millis().saturating_sub(made))
 }
 
-/// Returns the prepared transactions of all databases.
+/// Returns the prepared transactions of all databases, except those that cannot be asked; of which `unseen` has the first
+/// error.
 async fn found<S: ConnectionSource>(
     sources: &mut [S],
     name: &str,
+    unseen: &mut Option<FlushError<ErrorOf<S::Connection>>>,
 ) -> Result<Vec<(Gid, String)>, S> {
     check_name(name)?;
     let shards = sources.len();
     let (mut found, mut elsewhere) = (Vec::new(), Vec::new());
     for (shard, source) in sources.iter_mut().enumerate() {
         check_engine::<Binder<S>>(&source.engine(), shard)?;
-        for text in texts(source, name).await? {
+        for text in texts(source, name, unseen).await {
             match Gid::parse(&text).filter(|gid| gid.name == name) {
                 Some(gid) if gid.shard == shard && gid.decides < shards => found.push((gid, text)),
                 Some(gid) => elsewhere.push((shard, gid, text)),
@@ -194,7 +198,7 @@ async fn found<S: ConnectionSource>(
     elsewhere.retain(|(_, _, text)| !is_found(text));
     for (shard, gid, text) in elsewhere {
         if gid.shard < shards && gid.decides < shards {
-            let here = texts(&mut sources[gid.shard], name).await?;
+            let here = texts(&mut sources[gid.shard], name, unseen).await;
             if here.contains(&text) {
                 if !found.iter().any(|(_, it)| *it == text) {
                     found.push((gid, text));
@@ -202,7 +206,11 @@ async fn found<S: ConnectionSource>(
                 continue;
             }
         }
-        if texts(&mut sources[shard], name).await?.contains(&text) {
+        if unseen.is_none()
+            && texts(&mut sources[shard], name, unseen)
+                .await
+                .contains(&text)
+        {
             return Err(FlushError::database(
                 format!("{text} is prepared in database {shard} of the {shards} that were given"),
                 ORDER,
@@ -216,9 +224,10 @@ async fn found<S: ConnectionSource>(
 async fn judged<S: ConnectionSource>(
     sources: &mut [S],
     name: &str,
+    unseen: &mut Option<FlushError<ErrorOf<S::Connection>>>,
 ) -> Result<Vec<(Gid, String, Result<OrphanDecision, S>)>, S> {
     let mut judged = Vec::new();
-    for (gid, text) in found(sources, name).await? {
+    for (gid, text) in found(sources, name, unseen).await? {
         let decision = match decision(&mut sources[gid.decides], gid.flush).await {
             Ok(OrphanDecision::Committed) => Ok(OrphanDecision::Committed),
             Ok(decision) => check_order(sources, &gid, &text).await.map(|()| decision),
@@ -260,8 +269,20 @@ async fn check_order<S: ConnectionSource>(
     Ok(())
 }
 
-/// Returns the ids of prepared transactions, those under this name among them.
-async fn texts<S: ConnectionSource>(source: &mut S, name: &str) -> Result<Vec<String>, S> {
+/// Returns the ids of prepared transactions, those under this name among them. If the database cannot be asked, there are
+/// none, and `unseen` has why, unless it has an error already.
+async fn texts<S: ConnectionSource>(
+    source: &mut S,
+    name: &str,
+    unseen: &mut Option<FlushError<ErrorOf<S::Connection>>>,
+) -> Vec<String> {
+    listed(source, name).await.unwrap_or_else(|error| {
+        unseen.get_or_insert(error);
+        Vec::new()
+    })
+}
+
+async fn listed<S: ConnectionSource>(source: &mut S, name: &str) -> Result<Vec<String>, S> {
     let two_phase = source.engine().two_phase;
     let mut open = begin(source).await?;
     let values = Binder::<S>::of_marker(Uuid::nil());

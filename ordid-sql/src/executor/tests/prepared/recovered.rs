@@ -55,6 +55,27 @@ fn databases_whose_order_shows_by_the_decision_alone_are_not_recovered() {
     assert_eq!(items(&servers), [2; 3]);
 }
 
+/// What is prepared there is left, with the error.
+#[test]
+fn a_database_that_is_down_keeps_nothing_from_being_ended_on_the_others() {
+    let servers = Servers::default();
+    for server in &servers[1..] {
+        server.times(99, "COMMIT PREPARED", Answer::Fails(Failure::Lost));
+    }
+    flush_all(&mut unit(), &servers).unwrap_err();
+    for server in &servers[1..] {
+        server.state().forget();
+    }
+    assert_eq!(prepared(&servers), [0, 1, 1]);
+    servers[2].once("begin", Answer::Fails(Failure::Refused));
+    orphans_of(servers.each_ref()).unwrap_err();
+    servers[2].once("begin", Answer::Fails(Failure::Refused));
+    recover(&servers).unwrap_err();
+    assert_eq!(prepared(&servers), [0, 0, 1]);
+    assert_eq!(recover(&servers).unwrap().committed.len(), 1);
+    assert_eq!(items(&servers), [2; 3]);
+}
+
 /// The user's transaction would be ended by what ends a prepared one.
 #[test]
 fn nothing_is_recovered_inside_a_transaction() {
