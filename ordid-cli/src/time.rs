@@ -49,7 +49,10 @@ fn instant(text: &str, now: Instant) -> Option<Instant> {
         return Some(instant);
     }
     let zoned = |civil: DateTime| civil.to_zoned(TimeZone::UTC).ok();
-    if let Ok(civil) = text.parse::<DateTime>() {
+    // Behind a time, the name of a zone would be passed over.
+    if !text.contains('[')
+        && let Ok(civil) = text.parse::<DateTime>()
+    {
         return zoned(civil).map(|zoned| zoned.timestamp());
     }
     let span: Span = text.parse().ok()?;
@@ -83,6 +86,9 @@ mod tests {
     fn what_is_no_time_is_refused_by_name() {
         assert!(parse("yesterdaay").unwrap_err().contains("yesterdaay"));
         assert!(parse("1969-12-31").unwrap_err().contains("before 1970"));
+        for zoned in ["2026-01-31T12:00:00[Europe/Berlin]", "2026-01-31[UTC]"] {
+            assert!(parse(zoned).unwrap_err().contains(zoned));
+        }
         assert!(parse("@").is_err() && parse("@1.é").is_err() && parse("").is_err());
     }
 }

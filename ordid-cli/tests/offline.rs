@@ -217,6 +217,32 @@ fn verify_counts_what_is_out_of_order_twice_or_unreadable() {
         assert_eq!(found["first"][0]["line"], 2);
         assert_eq!(found["first"][1]["problem"], "unreadable");
     }
+    // A pipe with a name cannot be read a second time.
+    let run = ordid_with(&["verify", "--json", "/dev/stdin"], lines);
+    let found: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((run.code, &found["repeated"]), (Some(1), &1.into()));
+    // Nobody looks for keys that come twice.
+    let run = ordid_with(&["verify", "--order-only", "-"], &format!("{KEY}\n{KEY}\n"));
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+    assert_eq!(
+        ordid_with(&["verify", "-"], &format!("{KEY}\n{KEY}\n")).code,
+        Some(1)
+    );
+    // Keys as SQL Server, PostgreSQL and MySQL print them.
+    for spelled in [
+        "01A21915-8D6D-77C8-9729-000000000001\n01A21915-8D6D-77C8-9729-000000000002\n",
+        "\\x01a219158d6d77c89729000000000001\n\\x01a219158d6d77c89729000000000002\n",
+        "0x01A219158D6D77C89729000000000001\n0x01A219158D6D77C89729000000000002\n",
+        "order_01fwhe4ydgfk1shh6w1g60eecf\norder_01fwhe4ydgfk1shh6w1g60eecg\n",
+    ] {
+        let run = ordid_with(&["verify", "--scheme", "uuid_v7", "-"], spelled);
+        assert_eq!(run.code, Some(0), "{spelled}{}", run.stdout);
+        assert!(
+            run.stdout.starts_with("2 keys of uuid_v7"),
+            "{}",
+            run.stdout
+        );
+    }
     // Keys of one millisecond and another last half: SQL Server looks at that half first.
     let guid = [
         "verify",

@@ -5,7 +5,7 @@
 //! `--order-only`), `unreadable` (lines that are no key of the scheme), and `first`, the first findings, each with `line`,
 //! `key` and `problem` (`out of order`, `unreadable`).
 
-use std::{cmp::Ordering, io::BufRead};
+use std::{cmp::Ordering, fs, io::BufRead};
 
 use clap::{Args, ValueHint};
 use ordid_core::{
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     /// The column's type, as in `#[ordid(sqlx(mysql = binary16))]`; without it the first that keeps the order
     #[arg(long, requires = "engine", value_parser = Known(column_names), hide_possible_values = true)]
     column: Option<String>,
-    /// Do not look for keys that come twice. That look takes as much temporary space as the keys, if they come from stdin
+    /// Do not look for keys that come twice. That look takes as much temporary space as the keys, if they come from a pipe
     /// or do not rise
     #[arg(long)]
     order_only: bool,
@@ -84,6 +84,17 @@ struct Rule {
 }
 
 impl Rule {
+    /// Reads a line, in each spelling in which the scheme is told by the first one: engines print keys in many.
+    fn read(&self, line: &str) -> Option<AnyKey> {
+        let canonical = self.scheme.parse(None, line).ok();
+        let prefixed = || {
+            let (prefix, _) = line.rsplit_once('_')?;
+            self.scheme.parse(Some(prefix), line).ok()
+        };
+        let respelled = || spelling::read(line, SystemClock.now()).key_of(self.scheme.name);
+        canonical.or_else(prefixed).or_else(respelled)
+    }
+
     /// Returns what is compared byte by byte; of a scheme without a column, the key's own bytes.
     fn bytes(&self, key: &AnyKey) -> Result<Vec<u8>, Failure> {
         match self.column {
@@ -112,20 +123,22 @@ impl Arguments {
             return Err(Failure::wrong("there are no keys"));
         };
         let rule = self.rule(&first)?;
-        let mut answer = self.verify(&rule, first, &mut lines)?;
+        // A pipe cannot be read again, also one that has a name.
+        let reads_again = fs::metadata(&self.file).is_ok_and(|it| it.is_file());
+        let sort = (!reads_again && !self.order_only).then(|| self.sort());
+        let mut answer = self.verify(&rule, first, &mut lines, sort)?;
         // A file is read again only where it has to be: if keys rise, none comes twice.
-        if self.file != "-" && !self.order_only && !answer.rising {
+        if reads_again && !self.order_only && !answer.rising {
             answer.repeated = Some(self.repeated(&rule)?);
         }
-        let is_fine = answer.rising && answer.unreadable == 0 && answer.repeated.unwrap_or(0) == 0;
+        let findings = answer.out_of_order + answer.unreadable + answer.repeated.unwrap_or(0);
         match output.is_json() {
             true => output.json(&answer)?,
             false => print(&answer, output)?,
         }
-        Ok(if is_fine {
-            Outcome::Fine
-        } else {
-            Outcome::Findings
+        Ok(match findings {
+            0 => Outcome::Fine,
+            _ => Outcome::Findings,
         })
     }
 
@@ -164,6 +177,7 @@ impl Arguments {
         rule: &Rule,
         first: String,
         lines: &mut input::Lines<R>,
+        mut sort: Option<ExternalSort>,
     ) -> Result<Answer, Failure> {
         let mut answer = Answer {
             keys: 0,
@@ -177,7 +191,6 @@ impl Arguments {
             first: Vec::new(),
             is_without_order: rule.scheme.orders() == Orders::NONE,
         };
-        let mut sort = (self.file == "-" && !self.order_only).then(|| self.sort());
         let mut progress = Progress::new("keys", 0);
         let mut highest: Option<(AnyKey, Vec<u8>)> = None;
         let mut next = Some(first);
@@ -192,12 +205,12 @@ impl Arguments {
                     });
                 }
             };
-            match rule.scheme.parse(None, &line) {
-                Err(_) => {
+            match rule.read(&line) {
+                None => {
                     answer.unreadable += 1;
                     note("unreadable", &line, &mut answer);
                 }
-                Ok(key) => {
+                Some(key) => {
                     answer.keys += 1;
                     let key = (key, rule.bytes(&key)?);
                     if let Some(sort) = &mut sort {
@@ -235,7 +248,7 @@ impl Arguments {
         let mut sort = self.sort();
         let mut progress = Progress::new("keys that may come twice", 0);
         while let Some(line) = lines.read()? {
-            if let Ok(key) = rule.scheme.parse(None, line) {
+            if let Some(key) = rule.read(line) {
                 sort.add(&rule.bytes(&key)?)?;
             }
             progress.add(1);
