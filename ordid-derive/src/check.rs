@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use quote::ToTokens;
-use syn::{Data, DeriveInput, Fields, GenericParam, Ident, LitStr, Type};
+use syn::{Data, DeriveInput, Fields, GenericParam, Ident, Type};
 
 use crate::{
     attr::{Argument, ArgumentValue, ParentAttr, SchemeAttr},
@@ -654,44 +654,8 @@ fn diesel(cx: &Ctxt, model: &Entity<'_>) {
              table",
         );
     }
-    diesel_names(cx, model);
     for field in &model.fields {
         diesel_writes(cx, model, field);
-    }
-}
-
-/// Refuses names that Diesel does not know: statements are written with those of the `table!`.
-fn diesel_names(cx: &Ctxt, model: &Entity<'_>) {
-    let attrs = &model.attrs;
-    let table = attrs.diesel_table.as_ref();
-    let table = table.and_then(|path| path.segments.last());
-    let table = table.map_or("..".to_owned(), |last| last.ident.to_string());
-    let refuse = |own: &str, name: &Option<LitStr>, instead: &dyn Fn(&str) -> String| {
-        if let Some(name) = name {
-            let instead = instead(&name.value());
-            cx.error(
-                name,
-                format!(
-                    "a unit of work of Diesel takes the names from `table!`: write {instead}, and take `{own}` off"
-                ),
-            );
-        }
-    };
-    refuse("schema", &attrs.schema, &|schema| {
-        format!("`table! {{ {schema}.{table} (..) {{ .. }} }}`")
-    });
-    refuse("table", &attrs.table, &|name| {
-        format!("`#[sql_name = {name:?}]` there, or name another by `#[diesel(table_name = ..)]`")
-    });
-    refuse("rename_all", &attrs.rename_all, &|_| {
-        "`#[sql_name = \"..\"]` at its columns".to_owned()
-    });
-    for field in &model.fields {
-        refuse("column", &field.attrs.column, &|name| {
-            format!(
-                "`#[sql_name = {name:?}]` at the column there, or name another by `#[diesel(column_name = ..)]`"
-            )
-        });
     }
 }
 
@@ -714,16 +678,20 @@ fn diesel_writes(cx: &Ctxt, model: &Entity<'_>, field: &EntityField<'_>) {
         );
     }
     for other in &attrs.diesel_writes {
-        cx.error(
-            other,
-            if other == "serialize_as" {
+        if other == "serialize_as" {
+            cx.error(
+                other,
                 "a flush would write the field by its own type, which `serialize_as` does not change: give the field that \
-                 type, and take `serialize_as` off"
-            } else {
+                 type, and take `serialize_as` off",
+            );
+        } else if !is_needed {
+            cx.error(
+                other,
                 "an update of a unit of work would write the column, which `skip_update` does not change: take \
-                 `skip_update` off, and name the columns to write by `update_columns`"
-            },
-        );
+                 `skip_update` off, name the columns to write by `update_columns`, and derive `AsChangeset` for a struct \
+                 without the column",
+            );
+        }
     }
 }
 

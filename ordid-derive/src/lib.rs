@@ -282,9 +282,10 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// So do Diesel's `#[diesel(table_name = orders)]`, `#[diesel(primary_key(number))]`,
 /// `#[diesel(column_name = kind)]` and `#[diesel(skip_insertion)]`, beside its derives or without them.
 /// With `#[ordid(diesel)]` at the struct a unit of work of `ordid-diesel` takes it, with the names and the SQL types of
-/// that `table!`. So `table`, `schema`, `rename_all` and `column` are refused there: write `#[sql_name = "..."]` in the
-/// `table!`. `#[diesel(serialize_as = T)]`, `#[diesel(skip_update)]` and `#[diesel(skip_insertion)]` are refused, too, since
-/// a unit of work does not write a column as they say. They may stand on a field under `skip` or `returning`.
+/// that `table!`. There `table`, `schema`, `rename_all` and `column` are for other libraries that write the entity; in the
+/// `table!` itself, write `#[sql_name = "..."]`. `#[diesel(serialize_as = T)]`, `#[diesel(skip_update)]` and
+/// `#[diesel(skip_insertion)]` are refused, since a unit of work does not write a column as they say. They may stand on a
+/// field under `skip` or `returning`.
 ///
 /// # SeaORM's models
 ///

@@ -793,38 +793,6 @@ fn entity_beside_diesel() {
 }
 
 #[test]
-fn names_beside_those_of_a_table_of_diesel_are_reported() {
-    let entity = |diesel: &str| {
-        errors(
-            expand::ordered_key,
-            &format!(
-                r#"
-                #[ordid({diesel} table = "order", schema = "shop", rename_all = "camelCase")]
-                #[diesel(table_name = orders)]
-                struct Order {{ id: OrderId, #[ordid(column = "total")] sum: i64 }}
-                "#
-            ),
-        )
-    };
-    assert_eq!(
-        entity("diesel,"),
-        [
-            "a unit of work of Diesel takes the names from `table!`: write `table! { shop.orders (..) { .. } }`, and take \
-             `schema` off",
-            "a unit of work of Diesel takes the names from `table!`: write `#[sql_name = \"order\"]` there, or name another \
-             by `#[diesel(table_name = ..)]`, and take `table` off",
-            "a unit of work of Diesel takes the names from `table!`: write `#[sql_name = \"..\"]` at its columns, and take \
-             `rename_all` off",
-            "a unit of work of Diesel takes the names from `table!`: write `#[sql_name = \"total\"]` at the column there, or \
-             name another by `#[diesel(column_name = ..)]`, and take `column` off",
-        ]
-    );
-    // Beside Diesel's derives, for another library.
-    let none: [&str; 0] = [];
-    assert_eq!(entity(""), none);
-}
-
-#[test]
 fn attributes_of_diesel_that_a_unit_of_work_would_not_follow_are_reported() {
     let of = |diesel: &str, field: &str| {
         errors(
@@ -841,7 +809,7 @@ fn attributes_of_diesel_that_a_unit_of_work_would_not_follow_are_reported() {
     ];
     let unwritten = [
         "an update of a unit of work would write the column, which `skip_update` does not change: take `skip_update` off, \
-         and name the columns to write by `update_columns`",
+         name the columns to write by `update_columns`, and derive `AsChangeset` for a struct without the column",
     ];
     let other_type = [
         "a flush would write the field by its own type, which `serialize_as` does not change: give the field that type, \
@@ -865,6 +833,10 @@ fn attributes_of_diesel_that_a_unit_of_work_would_not_follow_are_reported() {
     }
     let key = "#[ordid(key)] #[diesel(serialize_as = String)] key: OrderId";
     assert_eq!(of("#[ordid(diesel)]", key), other_type);
+    // No update writes a key.
+    let key = "#[ordid(key)] #[diesel(skip_update)] key: OrderId";
+    let none: [&str; 0] = [];
+    assert_eq!(of("#[ordid(diesel)]", key), none);
 }
 
 #[test]

@@ -207,9 +207,9 @@ impl Journal for FlushJournal {
         if self.end == 0 && !self.torn {
             return Ok(());
         }
-        let cleared = self.file.set_len(0);
-        (self.end, self.torn) = (0, cleared.is_err());
-        cleared.map_err(|error| self.error(&format!("cannot be emptied: {error}")))?;
+        let cut = self.file.set_len(0);
+        cut.map_err(|error| self.error(&format!("cannot be emptied: {error}")))?;
+        (self.end, self.torn) = (0, false);
         self.sync()
     }
 }

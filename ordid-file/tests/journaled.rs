@@ -725,24 +725,31 @@ fn rows_that_wait_for_long_get_another_marker_row_unless_they_may_be_committed()
     }
 }
 
-/// Then nobody knows whether the rows are in the journal, so it is read before the next flush.
+/// Then nobody knows whether the rows are in the journal. What is known of a COMMIT is kept.
 #[test]
-fn rows_that_could_not_be_discarded_are_not_taken_for_kept() {
-    for is_removed in [true, false] {
+fn rows_that_could_not_be_discarded_are_not_flushed() {
+    for (is_removed, in_doubt) in [(true, true), (true, false), (false, true), (false, false)] {
         let journal = Failing::default();
         let mut journaled = journaled(journal.clone());
         let mut pending_rows = PendingRows::new();
         pending_rows.rows_mut().push(customer("Ada"));
         journaled.begin(&pending_rows).unwrap();
-        journaled.ended(Outcome::Nothing);
+        if !in_doubt {
+            journaled.ended(Outcome::Nothing);
+        }
         journal.fail_after(Some(0));
         journaled.discard().unwrap_err();
         journal.fail_after(None);
         if is_removed {
             journal.kept().records.clear();
         }
-        let begun = journaled.begin(&pending_rows);
-        assert_eq!(begun.is_ok(), is_removed);
+        let error = journaled.begin(&pending_rows).unwrap_err();
+        assert!(
+            error.is_journal() && error.to_string().contains("again"),
+            "{error}"
+        );
+        journaled.discard().unwrap();
+        assert!(!journaled.begin(&pending_rows).unwrap().in_doubt);
         drop(journaled);
         let mut back = PendingRows::new();
         assert_eq!(self::journaled(journal).resume(&mut back).unwrap(), 1);

@@ -252,8 +252,11 @@ impl EntityNames {
         self.table
     }
 
-    /// Returns the name of the key's column, or of the first of them.
+    /// Returns the name of the key's column, or of the first of them, if the columns are SeaORM's.
     pub(crate) fn key(&self) -> Option<&'static str> {
+        if self.mistake.is_some() {
+            return None;
+        }
         Some(self.columns.get(*self.keys.first()?)?.name())
     }
 

@@ -22,8 +22,8 @@ pub(crate) struct Remains {
     names: Vec<String>,
     /// Whether old columns are there, which have their names since the switch.
     is_switched: bool,
-    /// The new columns, quoted.
-    new_columns: Vec<String>,
+    /// The new columns, each behind the name of its table, quoted.
+    new_columns: Vec<[String; 2]>,
     engine: Engine,
 }
 
@@ -31,7 +31,12 @@ impl Remains {
     /// Whether the plan's way back before the switch removes it: that of another move would leave columns there.
     pub(crate) fn can_be_undone_by(&self, plan: &Plan) -> bool {
         let undo: Vec<&str> = plan.undo.iter().flat_map(|it| it.action.sql()).collect();
-        let drops = |column: &String| undo.iter().any(|sql| sql.contains(column));
+        let drops = |[table, column]: &[String; 2]| {
+            let mut dropped = undo
+                .iter()
+                .filter_map(|sql| sql.split_once(" DROP COLUMN "));
+            dropped.any(|(before, columns)| before.contains(table) && columns.contains(column))
+        };
         !undo.is_empty() && !self.is_switched && self.new_columns.iter().all(drops)
     }
 
@@ -98,7 +103,7 @@ pub(crate) async fn find(
                 let column = text(&row, 0);
                 found.is_switched |= column.starts_with("ordid_old_");
                 if column.starts_with("ordid_new_") {
-                    found.new_columns.push(quote(&column));
+                    found.new_columns.push([quote(&table.name), quote(&column)]);
                 }
                 found.names.push(text(&row, 1));
             }

@@ -88,6 +88,8 @@ struct Held {
     is_marked: bool,
     /// The chunk that was begun last, of a unit of work that is written in chunks.
     chunk: Option<PlanChunk>,
+    /// Whether the journal failed to remove it.
+    may_be_gone: bool,
 }
 
 impl<S: RowSink + 'static> Journaled<S> {
@@ -219,6 +221,11 @@ impl<S: RowSink + 'static> Journaled<S> {
     /// Writes the rows to the journal unless they are there.
     fn hold(&mut self, pending_rows: &PendingRows<S>) -> Result<&Held, Error> {
         self.forget_committed()?;
+        if self.held.as_ref().is_some_and(|held| held.may_be_gone) {
+            return Err(Error::journal(
+                "its rows could not be discarded, and may be in the journal or not: `discard` them again",
+            ));
+        }
         let rows = numbers(pending_rows);
         let held = match self.held.take() {
             Some(held) if held.rows == rows && !held.is_outdated() => held,
@@ -243,6 +250,7 @@ impl<S: RowSink + 'static> Journaled<S> {
                     in_doubt: false,
                     is_marked: false,
                     chunk: None,
+                    may_be_gone: false,
                 }
             }
         };
@@ -344,6 +352,7 @@ impl<S: RowSink + 'static> Journaled<S> {
             in_doubt: pending.in_doubt,
             is_marked: pending.is_marked,
             chunk: pending.chunk,
+            may_be_gone: false,
         });
         Ok(pending_rows.len())
     }
@@ -360,9 +369,13 @@ impl<S: RowSink + 'static> Journaled<S> {
     ///
     /// As [`Journal::clear`].
     pub fn discard(&mut self) -> Result<(), Error> {
-        // If it fails, the rows may be there or not, so the next flush reads the journal.
+        if let Err(error) = self.journal.clear() {
+            if let Some(held) = &mut self.held {
+                held.may_be_gone = true;
+            }
+            return Err(error);
+        }
         self.held = None;
-        self.journal.clear()?;
         self.committed = false;
         Ok(())
     }

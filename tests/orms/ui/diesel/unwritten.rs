@@ -10,10 +10,10 @@ diesel::table! {
 
 #[derive(OrderedKey)]
 #[diesel(table_name = orders)]
-#[ordid(diesel, schema = "shop")]
+#[ordid(diesel)]
 struct Order {
     id: OrderId,
-    #[ordid(column = "total_cents")]
+    #[diesel(skip_update)]
     total: i64,
     #[diesel(skip_insertion)]
     note: String,
