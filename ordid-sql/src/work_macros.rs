@@ -541,7 +541,8 @@ macro_rules! work_journal {
             ///
             /// # Errors
             ///
-            /// If the journal cannot be emptied; then the entities are still here.
+            /// If the journal cannot be emptied; then the entities are still here, and are flushed only after a `discard` that
+            /// succeeds.
             pub fn discard(&mut self) -> Result<(), $error> {
                 Ok(self.0.discard()?)
             }
