@@ -665,7 +665,7 @@ fn diesel_writes(cx: &Ctxt, model: &Entity<'_>, field: &EntityField<'_>) {
     if attrs.returning.is_some() || attrs.skip.is_some() || attrs.sqlx_skip.is_some() {
         return;
     }
-    // Of a key or a version this is said anyway.
+    // Another error says this of a key or a version.
     let is_needed = model.is_key(field) || attrs.version.is_some();
     if let Some(skip) = &attrs.diesel_skip
         && !is_needed

@@ -282,7 +282,7 @@ fn sea_orm_column(attrs: &FieldAttrs, ident: &Ident, case: Option<Case>) -> Stri
     if let Some(case) = case {
         return case.apply(&variant);
     }
-    // Of a name that its variant does not tell, such as `line_2`, SeaORM notes the column itself.
+    // SeaORM notes the column itself where its variant does not tell the name, as with `line_2`.
     match &attrs.sea_orm_enum_name {
         Some(variant) if Case::Snake.apply(&Case::Pascal.apply(&name)) == name => {
             Case::Snake.apply(&variant.value())

@@ -132,19 +132,10 @@ impl<C: Begin> FlushConnection for Source<'_, C> {
         let begun = match self.on.pool() {
             Some(pool) => {
                 let pool = pool.clone();
-                let begun = async move { begun(&pool, options, begin.defer).await };
+                let begun = async move { begun(&pool, options, begin.ask, begin.defer).await };
                 kept(Box::pin(begun), self.backend).await
             }
-            None => {
-                let asked = match begin.ask {
-                    Some(ask) => self.on.execute_unprepared(ask).await.map(drop),
-                    None => Ok(()),
-                };
-                match asked {
-                    Ok(()) => begun(self.on, options, begin.defer).await,
-                    Err(error) => Err(error),
-                }
-            }
+            None => begun(self.on, options, begin.ask, begin.defer).await,
         };
         let transaction =
             begun.map_err(|error| Error::begin(classify(self.backend, error, false)))?;
@@ -172,11 +163,15 @@ fn mode(statement: &str) -> Result<SqliteTransactionMode, Error> {
 async fn begun<C>(
     on: &C,
     options: TransactionOptions,
+    ask: Option<&str>,
     defer: Option<&str>,
 ) -> Result<DatabaseTransaction, DbErr>
 where
     C: ConnectionTrait + TransactionTrait<Transaction = DatabaseTransaction>,
 {
+    if let Some(ask) = ask {
+        on.execute_unprepared(ask).await?;
+    }
     let transaction = on.begin_with_options(options).await?;
     if let Some(defer) = defer {
         transaction.execute_unprepared(defer).await?;

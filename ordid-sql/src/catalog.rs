@@ -37,8 +37,8 @@ pub(crate) const MYSQL_CLUSTER: &str = if_variable!(
      OR (variable_name = 'group_replication_group_name' AND variable_value <> '')"
 );
 
-/// Is refused by a member of a replication group that has ended the transaction, with 1180. If a savepoint comes first, the
-/// member forgets the end (seen on 9.7.4). The query touches a table of the data dictionary, but reads no row of it, which
+/// A member of a replication group that has ended the transaction refuses this query, with 1180. If a savepoint comes first,
+/// the member forgets the end (seen on 9.7.4). The query touches a table of the data dictionary, but reads no row of it, which
 /// would fix what later reads of the transaction see. MariaDB has no such groups.
 pub(crate) const MYSQL_ASK: &str =
     "SELECT 1 /*!80000 FROM information_schema.collations LIMIT 0 */";

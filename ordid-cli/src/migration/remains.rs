@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{database::text, engine::Engine, failure::Failure};
 
-/// What is left.
+/// The things that such a move has left.
 pub(crate) struct Remains {
     /// Each thing, by its kind and its name.
     names: Vec<String>,

@@ -59,7 +59,7 @@ pub struct WithHighWaterMark<S: Slotted, C, E, M> {
     generator: OrderedGenerator<S, C, E>,
     mark: M,
     lead_millis: u64,
-    /// What the earlier runs left, if there were any.
+    /// The mark that the earlier runs left, if there were any.
     earlier: Option<Timestamp>,
     /// The durable mark, as far as this run has raised it; zero before that.
     raised: AtomicU64,

@@ -172,8 +172,7 @@ fn age(flush: Uuid) -> Duration {
     Duration::from_millis(SystemClock.now().as_unix_millis().saturating_sub(made))
 }
 
-/// Returns the prepared transactions of all databases, except those that cannot be asked; of which `unseen` has the first
-/// error.
+/// Returns the prepared transactions of the databases that can be asked. `unseen` gets the first error of the others.
 async fn found<S: ConnectionSource>(
     sources: &mut [S],
     name: &str,

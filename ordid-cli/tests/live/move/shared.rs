@@ -152,7 +152,7 @@ fn dropped_journal(url: &str) -> Result {
     )?;
     execute(url, "ALTER TABLE orders DROP COLUMN ordid_new_id")?;
 
-    // Of another move, which is not in its way, only one column is left.
+    // Only one column is left of another move, which is not in its way.
     let alter = match is_postgres(url) {
         true => "ALTER TABLE orders ADD COLUMN ordid_new_customer_id uuid",
         false => "ALTER TABLE orders ADD COLUMN ordid_new_customer_id binary(16)",

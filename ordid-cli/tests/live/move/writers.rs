@@ -46,7 +46,7 @@ impl Connection {
         })
     }
 
-    /// What makes the server fail a statement that waits for a lock for half a minute. The move itself waits 500 ms, or a
+    /// Returns the setting under which the server fails a statement that waits for a lock for half a minute. The move waits 500 ms, or a
     /// second on MySQL and MariaDB.
     fn gives_up(&self) -> &'static str {
         match self {

@@ -188,7 +188,7 @@ fn a_clock_that_is_followed_back_leads_to_no_key_below_earlier_runs() {
         assert!(keys.try_fill_with(2, |_| panic!("a key")).is_err());
     }
 
-    // As at the start, what the policy holds is held above the mark.
+    // The policy holds keys above the mark, as at the start.
     clock.set_unix_millis(START - 1_000);
     let held = keys.try_generate().unwrap().into_raw();
     assert!(held > earlier && millis(held) == START + 2_001);
