@@ -69,10 +69,7 @@ pub(crate) fn postgres(names: &TableNames, sent: &[usize]) -> String {
 /// Does the same as [`postgres`] for MySQL and MariaDB, which show triggers only to users with the privilege `TRIGGER`.
 /// Both queries have the names as constants, since MariaDB would otherwise open all tables of the server.
 pub(crate) fn mysql(names: &TableNames, sent: &[usize]) -> String {
-    let (schema, table) = match split(&names.table, '`') {
-        (Some(schema), table) => (text(&schema), text(&table)),
-        (None, table) => ("DATABASE()".to_owned(), text(&table)),
-    };
+    let (schema, table) = mysql_table(names);
     let column = |at: &usize| text(&unquoted(&names.columns[*at], '`'));
     let key = list(&names.keys, column);
     let sent = list(sent, column);
@@ -109,9 +106,72 @@ pub(crate) fn mysql_can_stage(_: &TableNames) -> String {
     "SELECT 1 FROM DUAL WHERE @@sql_safe_updates = 0 AND @@sql_mode LIKE '%STRICT%'".to_owned()
 }
 
+/// Returns a query that has a row if `INSERT .. ON DUPLICATE KEY UPDATE` finds rows by these columns alone: they are those of
+/// the table's only unique index, and no trigger can change them before. A row that is to be left alone is updated, too, to
+/// what it is, which triggers see.
+pub(crate) fn mysql_can_write(names: &TableNames, found_by: &[usize], is_ignored: bool) -> String {
+    let (schema, table) = mysql_table(names);
+    let columns = list(found_by, |at| text(&unquoted(&names.columns[*at], '`')));
+    let number = found_by.len();
+    let or_update = match is_ignored {
+        true => " OR t.event_manipulation = 'UPDATE'",
+        false => "",
+    };
+    format!(
+        "SELECT 1 FROM information_schema.statistics AS i \
+         WHERE i.table_schema = {schema} AND i.table_name = {table} AND i.non_unique = 0 \
+         AND NOT EXISTS (SELECT 1 FROM information_schema.triggers AS t \
+         WHERE t.event_object_schema = {schema} AND t.event_object_table = {table} \
+         AND (t.action_timing = 'BEFORE' AND t.event_manipulation = 'INSERT'{or_update})) \
+         HAVING COUNT(*) = {number} AND COUNT(DISTINCT i.index_name) = 1 \
+         AND SUM(i.column_name IN ({columns}) AND i.sub_part IS NULL) = {number}"
+    )
+}
+
+/// Does the same as [`mysql_can_write`] for `INSERT .. ON CONFLICT` of SQLite. A key that is the number of the row has no
+/// index. With another unique index, a row that is there would be refused if it has the same values in that one, too.
+///
+/// Diesel quotes names of SQLite as MySQL does. A table without a schema's name has to be in the file that is opened first.
+/// Triggers are few on SQLite, and there is no
+/// privilege to see them, so that any of them is a reason to be careful.
+pub(crate) fn sqlite_can_write(names: &TableNames, found_by: &[usize], _: bool) -> String {
+    let text = |name: &str| format!("CAST(x'{}' AS TEXT)", hex(name));
+    let quote = match names.table.starts_with('`') {
+        true => '`',
+        false => '"',
+    };
+    let (schema, table) = split(&names.table, quote);
+    let (schema, table) = (schema.unwrap_or_else(|| "main".to_owned()), text(&table));
+    let quoted = format!("\"{}\"", schema.replace('"', "\"\""));
+    let schema = text(&schema);
+    let columns = list(found_by, |at| text(&unquoted(&names.columns[*at], quote)));
+    let number = found_by.len();
+    let indexes = format!("pragma_index_list({table}, {schema})");
+    let of_table = format!("= {table} COLLATE NOCASE");
+    format!(
+        "SELECT 1 WHERE (SELECT count(*) = {number} AND count(DISTINCT i) = 1 \
+         AND sum(name COLLATE NOCASE IN ({columns})) = {number} FROM (\
+         SELECT name, '' AS i FROM pragma_table_info({table}, {schema}) WHERE pk > 0 \
+         AND NOT EXISTS (SELECT 1 FROM {indexes} WHERE origin = 'pk') UNION ALL \
+         SELECT CASE WHEN l.partial THEN NULL ELSE c.name END, l.name FROM {indexes} AS l, \
+         pragma_index_xinfo(l.name, {schema}) AS c WHERE l.\"unique\" AND c.key)) \
+         AND EXISTS (SELECT 1 FROM {quoted}.sqlite_master WHERE type = 'table' AND name {of_table}) \
+         AND NOT EXISTS (SELECT 1 FROM {quoted}.sqlite_master WHERE type = 'trigger' AND tbl_name {of_table}) \
+         AND NOT EXISTS (SELECT 1 FROM temp.sqlite_master WHERE tbl_name {of_table})"
+    )
+}
+
 /// Writes a list of columns.
 fn list(columns: &[usize], text: impl FnMut(&usize) -> String) -> String {
     columns.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the texts of a table's schema and name.
+fn mysql_table(names: &TableNames) -> (String, String) {
+    match split(&names.table, '`') {
+        (Some(schema), table) => (text(&schema), text(&table)),
+        (None, table) => ("DATABASE()".to_owned(), text(&table)),
+    }
 }
 
 /// A string of MySQL that no setting reads in another way, as `NO_BACKSLASH_ESCAPES` does.

@@ -52,6 +52,8 @@ pub(crate) enum Conflict {
     KeySet,
     /// A row that is to be upserted names no column that would be written.
     NothingSet,
+    /// A row that is to be upserted names no column by which it would be found.
+    NothingToFind,
     /// Two of a list have one key.
     Twice(Kept, usize),
     /// One has the key of a row in another list.
@@ -148,15 +150,14 @@ impl ColumnSets {
     }
 
     /// Says of a row that only these columns are updated, or that it is upserted.
-    fn only(&mut self, place: usize, columns: Vec<usize>, found_by: Option<Vec<usize>>) {
-        let is_same = |it: &ColumnSet| it.columns == columns && it.found_by == found_by;
+    fn only(&mut self, place: usize, of_row: ColumnSet) {
+        let is_same = |it: &ColumnSet| {
+            (&it.columns, &it.found_by, it.is_unreported)
+                == (&of_row.columns, &of_row.found_by, of_row.is_unreported)
+        };
         let number = self.sets.iter().position(is_same);
         let number = number.unwrap_or_else(|| {
-            self.sets.push(ColumnSet {
-                columns,
-                found_by,
-                rows: 0,
-            });
+            self.sets.push(of_row);
             self.sets.len() - 1
         });
         self.sets[number].rows += 1;
@@ -215,7 +216,11 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
         columns.retain(|column| !keys.contains(column) && Some(*column) != table.version());
         columns.sort_unstable();
         columns.dedup();
-        self.column_sets.only(self.updates.len() - 1, columns, None);
+        let set = ColumnSet {
+            columns,
+            ..ColumnSet::default()
+        };
+        self.column_sets.only(self.updates.len() - 1, set);
     }
 
     /// Says that the row that was added last to those that are updated is upserted.
@@ -228,6 +233,9 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
         };
         let keys = table.key_positions();
         let found_by = sorted(upsert.found_by.unwrap_or_else(|| keys.clone()));
+        if found_by.is_empty() {
+            self.refused = Some(Conflict::NothingToFind);
+        }
         let columns = match upsert.set {
             Set::Only(columns) => {
                 if columns.is_empty() {
@@ -243,8 +251,13 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
             }
             Set::Nothing => Vec::new(),
         };
-        let place = self.updates.len() - 1;
-        self.column_sets.only(place, columns, Some(found_by));
+        let set = ColumnSet {
+            columns,
+            found_by: Some(found_by),
+            is_unreported: upsert.is_unreported,
+            rows: 0,
+        };
+        self.column_sets.only(self.updates.len() - 1, set);
     }
 
     /// Returns the columns of a row that are updated, if they are not all.

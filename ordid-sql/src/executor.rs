@@ -30,7 +30,7 @@ use self::{
     staged::{Staged, Staging, clear, takes_bulk},
     stale::found_version,
     two_phase::{check_server, prepare, roll_back},
-    upsert::upsert,
+    upsert::{Writes, upsert},
 };
 pub(crate) use self::{
     protected::{OF_PROCESS, ProtectedTables},
@@ -38,7 +38,7 @@ pub(crate) use self::{
 };
 use crate::{
     Action, Attempt, DriverError, Failure, FlushError, FlushFailure, FlushRun, Flushed, Markers,
-    Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
+    Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, UpsertStep, Work,
     flush_error::Rest,
     lock_waits,
     observe::{self, Span},
@@ -483,7 +483,7 @@ impl<B: RowBinder> Work<B> {
         }
         let mut is_spoilt = false;
         let mut statements = statements_of(&self.rows, writer);
-        let mut staging = Staging::default();
+        let (mut staging, mut writes) = (Staging::default(), Writes::default());
         let mut bound = None;
         let mut values = Read::default();
         loop {
@@ -541,6 +541,17 @@ impl<B: RowBinder> Work<B> {
                         ways.0[chunk.table] = sent.map(|()| C::MIN_BULK_ROWS_AGAIN);
                         continue;
                     }
+                    if scope == TransactionScope::Transaction {
+                        let together = || run.rows_together(0);
+                        let asked = writes.ask(&self.rows, open, &chunk, &statements, together);
+                        if let Err(error) = asked.await {
+                            run.failed(error, Some(chunk));
+                            continue;
+                        }
+                    }
+                    let planned = chunk;
+                    let unreported = writes.unreported(&self.rows, &planned, &statements);
+                    let chunk = unreported.unwrap_or_else(|| planned.clone());
                     let least = writer.engine.stages_from().filter(|_| run.may_stage());
                     let least_now = run.stages_from(&chunk, statements.table(chunk.table), least);
                     if staging.may_take(&chunk, least_now, || run.rows_together(0)) {
@@ -582,8 +593,13 @@ impl<B: RowBinder> Work<B> {
                         }
                     }
                     let started = Instant::now();
-                    if let Action::Upsert { .. } = chunk.action {
-                        match upsert(&mut self.rows, open, &chunk, &mut statements).await {
+                    if let Action::Upsert {
+                        step: UpsertStep::Find,
+                        ..
+                    } = chunk.action
+                    {
+                        let sent = upsert(&mut self.rows, open, &chunk, &mut statements, &writes);
+                        match sent.await {
                             Ok(sent) => {
                                 run.upserted(&self.rows, &chunk, sent, started.elapsed());
                                 let name = self.rows.table(chunk.table).name();
@@ -600,10 +616,13 @@ impl<B: RowBinder> Work<B> {
                     };
                     // While the database works on this chunk, the next one is bound.
                     let sent = send(&self.rows, open, now, &mut statements, |statements| {
-                        let next = run.upcoming();
+                        let next = run.upcoming().map(|next| {
+                            let unreported = writes.unreported(&self.rows, &next, statements);
+                            unreported.unwrap_or(next)
+                        });
                         let next = next.filter(|next| {
-                            let is_upsert = next.action.upserts();
-                            if is_upsert || staging.may_take(next, least, || run.rows_together(1)) {
+                            let asks = next.action.asks();
+                            if asks || staging.may_take(next, least, || run.rows_together(1)) {
                                 return false;
                             }
                             let together = || run.rows_together(1);
@@ -620,7 +639,7 @@ impl<B: RowBinder> Work<B> {
                         }
                         run.report(name, &chunk, &mut self.observer);
                     }
-                    run.done(sent.map(drop), Some(chunk));
+                    run.done(sent.map(drop), Some(planned));
                 }
                 (Step::Read, Some(open)) => {
                     match read(&self.rows, open, run.plan(), &statements, Sees::Own).await {
@@ -772,6 +791,7 @@ async fn locate_row<B, S>(
         let found = found.await;
         if let Some((chunk, row)) = found {
             failure.set_row(rows, chunk, row);
+            failure.error.set_no_race();
         }
     }
     if !search.is_spoilt

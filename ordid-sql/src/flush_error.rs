@@ -501,6 +501,11 @@ impl<D> FlushError<D> {
         self
     }
 
+    /// The same row is refused when it is sent again, so no other transaction is the cause.
+    pub(crate) fn set_no_race(&mut self) {
+        self.0.is_race = false;
+    }
+
     /// What it means for the flush.
     pub fn failure(&self) -> Failure {
         if self.0.is_race {

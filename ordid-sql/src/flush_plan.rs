@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    Action, Chunk, EngineProfile, NotBulk, PendingRows, Plan, UpsertStep,
+    Action, Chunk, EngineProfile, NotBulk, PendingRows, Plan, Table, UpsertStep,
     not_bulk::offered,
     spi::{RowBinder, TransactionScope},
     text::{Statement, Statements, can_be_staged, staged_action},
@@ -32,7 +32,9 @@ pub struct PlannedTable {
     /// The statements, in order. Rows that go by the engine's bulk command are sent without them. Those of an upsert are
     /// the question which rows are there, and an insert and an update of all rows: each row goes by one of the two.
     ///
-    /// Many rows that are updated or upserted go through a temporary table: see `temporary_table`.
+    /// Many rows that are updated or upserted go through a temporary table: see `temporary_table`. Many that are upserted
+    /// [without a report](crate::OnConflict::unreported) go by one statement of MySQL or SQLite, if the table has no other
+    /// unique index.
     pub statements: Vec<PlannedStatement>,
     /// Why `flush` will send the rows by these statements. `None` if it offers them to the bulk command, `COPY` or a bulk
     /// load: whether that takes them depends on the table and the values, which
@@ -77,7 +79,11 @@ impl FlushPlan {
             chunks.chunk_by(|one, next| (one.action, one.table) == (next.action, next.table));
         let tables = turns.map(|turn| {
             let (action, table) = (turn[0].action, turn[0].table);
-            let least = engine.stages_from().filter(|_| can_be_staged(action));
+            let together = turn.iter().map(|chunk| chunk.rows.len()).sum();
+            let writes = is_written(action, statements.table(table), engine, together);
+            let least = engine
+                .stages_from()
+                .filter(|_| can_be_staged(action) && !writes);
             let (mut planned, mut rest, mut temporary_table) = (Vec::new(), turn, false);
             while !rest.is_empty() {
                 let left: usize = rest.iter().map(|chunk| chunk.rows.len()).sum();
@@ -91,6 +97,9 @@ impl FlushPlan {
                 let (now, later) = rest.split_at(group.max(1));
                 temporary_table |= group > 0;
                 planned.extend(match group {
+                    0 if writes && is_whole(rows, &now[0], statements) => {
+                        sent(rows, &now[0].with_step(UpsertStep::Write), statements)
+                    }
                     0 => sent(rows, &now[0], statements),
                     _ => staged(now, statements),
                 });
@@ -99,7 +108,7 @@ impl FlushPlan {
             PlannedTable {
                 table: statements.table(table).name(),
                 action,
-                rows: turn.iter().map(|chunk| chunk.rows.len()).sum(),
+                rows: together,
                 statements: planned,
                 not_bulk: match action {
                     Action::Insert => offered[table].err(),
@@ -114,6 +123,17 @@ impl FlushPlan {
             defers: engine.defer.filter(|_| plan.defers()),
             tables,
         }
+    }
+}
+
+/// Returns whether rows that are upserted without a report go by the engine's own statement, if it does what is asked for.
+fn is_written(action: Action, table: &Table, engine: &EngineProfile, rows: usize) -> bool {
+    match action {
+        Action::Upsert { set, .. } => {
+            let is_unreported = table.column_sets()[set].is_unreported;
+            is_unreported && engine.writes_from().is_some_and(|least| rows >= least)
+        }
+        _ => false,
     }
 }
 
@@ -183,7 +203,11 @@ pub(crate) fn is_whole<B: RowBinder>(
 
 /// What may be sent of a chunk.
 fn parts(chunk: &Chunk, statements: &Statements<'_>) -> Vec<Chunk> {
-    let Action::Upsert { set, .. } = chunk.action else {
+    let Action::Upsert {
+        set,
+        step: UpsertStep::Find,
+    } = chunk.action
+    else {
         return vec![chunk.clone()];
     };
     let is_ignored = statements.table(chunk.table).column_sets()[set]
@@ -196,11 +220,7 @@ fn parts(chunk: &Chunk, statements: &Statements<'_>) -> Vec<Chunk> {
     let steps = [UpsertStep::Find, UpsertStep::Insert]
         .into_iter()
         .chain(last);
-    let parts = steps.map(|step| Chunk {
-        action: Action::Upsert { set, step },
-        ..chunk.clone()
-    });
-    parts.collect()
+    steps.map(|step| chunk.with_step(step)).collect()
 }
 
 /// How many rows of a chunk go by a statement, and the columns that they have values for, where those are not all.

@@ -612,7 +612,11 @@ impl<D> FlushRun<D> {
         }
         self.found = found;
         let error = match may_be_race {
-            true => error.into_race(),
+            true => {
+                // The temporary table may have failed for the same reason.
+                self.may_stage = true;
+                error.into_race()
+            }
             false => error,
         };
         self.failed(error, Some(chunk));

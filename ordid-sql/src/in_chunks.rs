@@ -17,7 +17,7 @@ use ordid_core::{Error, uuid::Uuid};
 use siphasher::sip::SipHasher24;
 
 use crate::{
-    Action, EngineProfile, FlushError, Flushed, Markers, Marks, PendingRows, Plan, Table, Tally,
+    EngineProfile, FlushError, Flushed, Markers, Marks, PendingRows, Plan, Table, Tally,
     UpsertStep,
     plan::Inseparable,
     spi::{RowBinder, TransactionScope},
@@ -374,12 +374,9 @@ fn end_by_bytes<B: RowBinder>(
     most: usize,
 ) -> usize {
     let (mut end, mut bytes) = (range.start, 0_usize);
-    for mut chunk in plan.part(range.clone()).chunks() {
-        if let Action::Upsert { set, .. } = chunk.action {
-            // A row that is not there is sent whole.
-            let step = UpsertStep::Insert;
-            chunk.action = Action::Upsert { set, step };
-        }
+    for chunk in plan.part(range.clone()).chunks() {
+        // A row that is not there is sent whole.
+        let chunk = chunk.with_step(UpsertStep::Insert);
         let columns = rows.table(chunk.table).columns_of(chunk.action).len();
         for row in chunk.singly() {
             let mut values = B::with_room(rows.entity(chunk.table), 1, columns);

@@ -60,12 +60,21 @@ pub enum UpsertStep {
     Insert,
     /// The columns of the others that are written.
     Update,
+    /// All rows, by a statement that inserts those that are not there and writes the columns of the others, and does not
+    /// say which.
+    Write,
 }
 
 impl Action {
     /// Whether it is a step of an upsert.
     pub(crate) fn upserts(self) -> bool {
         matches!(self, Self::Upsert { .. })
+    }
+
+    /// Whether the database is asked first which rows are there.
+    pub(crate) fn asks(self) -> bool {
+        let find = UpsertStep::Find;
+        matches!(self, Self::Upsert { step, .. } if step == find)
     }
 
     /// Returns a text for it and the table that it is done with, which another version of the program has as well.
@@ -111,6 +120,18 @@ impl Chunk {
             rows: row..row + 1,
             ..self.clone()
         })
+    }
+
+    /// Returns what is sent of it if it is an upsert.
+    pub(crate) fn with_step(&self, step: UpsertStep) -> Self {
+        let action = match self.action {
+            Action::Upsert { set, .. } => Action::Upsert { set, step },
+            other => other,
+        };
+        Self {
+            action,
+            ..self.clone()
+        }
     }
 
     /// Whether it is of the same action and table.

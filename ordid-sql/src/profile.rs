@@ -191,6 +191,11 @@ pub(crate) struct Words {
     /// Returns a query that has a row if rows of a table can go through a temporary table. There is no such query where the
     /// engine does not need one to be fast.
     pub(crate) can_stage: Option<fn(&TableNames) -> String>,
+    /// Returns a query that has a row if the engine's own statement for upserts does what is asked of one that finds rows by
+    /// these columns: no other unique index can be in its way, and no trigger comes first. If the rows that are there are to
+    /// be left alone, which the last argument says, no trigger changes them either. There is no such query where the statement
+    /// is not used.
+    pub(crate) can_write: Option<fn(&TableNames, &[usize], bool) -> String>,
     /// The character that no name may have, even a quoted one.
     pub(crate) never_in_names: Option<char>,
     /// Creates the table of marker rows.
@@ -299,7 +304,8 @@ impl EngineProfile {
     }
     .with_words(["", catalog::MYSQL_COMMITTED], Some(catalog::mysql))
     .which_confirms(catalog::MYSQL_WAITS)
-    .which_stages(catalog::mysql_can_stage);
+    .which_stages(catalog::mysql_can_stage)
+    .which_writes(catalog::mysql_can_write);
 
     /// TiDB, by its documentation: a transaction has at most 100 MB, a row 6 MiB. Reads see a snapshot of committed rows,
     /// and it has no `FOR SHARE`. Keys that rise put all inserts on one region: it has `AUTO_RANDOM` for its own keys.
@@ -371,7 +377,8 @@ impl EngineProfile {
         updates: Updates::WithValues,
         ..Self::of::<Sqlite>(classify::sqlite::classify)
     }
-    .which_joins_texts(["group_concat(", ")"]);
+    .which_joins_texts(["group_concat(", ")"])
+    .which_writes(catalog::sqlite_can_write);
 
     /// SQL Server.
     pub const SQL_SERVER: Self = Self {
@@ -459,6 +466,7 @@ impl EngineProfile {
                 joins_texts: None,
                 is_protected: None,
                 can_stage: None,
+                can_write: None,
                 never_in_names: None,
                 flushes_table: D::FLUSHES_TABLE,
             },
@@ -493,6 +501,11 @@ impl EngineProfile {
         self
     }
 
+    const fn which_writes(mut self, question: fn(&TableNames, &[usize], bool) -> String) -> Self {
+        self.words.can_write = Some(question);
+        self
+    }
+
     const fn which_joins_texts(mut self, words: [&'static str; 2]) -> Self {
         self.words.joins_texts = Some(words);
         self
@@ -517,6 +530,12 @@ impl EngineProfile {
         };
         let may_stage = self.temporary_tables && self.words.can_stage.is_some();
         may_stage.then_some(least)
+    }
+
+    /// Returns from how many rows on the engine's own statement for upserts is worth the question whether it does what is
+    /// asked for; `None` if it is not used.
+    pub(crate) fn writes_from(&self) -> Option<usize> {
+        self.words.can_write.map(|_| 100)
     }
 
     /// Says what an error of the engine means.

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Action, Chunk, NotBulk, Plan, Table, Upserted};
+use crate::{Action, Chunk, NotBulk, Plan, Table, UpsertStep, Upserted};
 use ordid_core::{
     entity::{KeyOf, OrderedKey},
     key::KeyBytes,
@@ -41,6 +41,10 @@ pub struct FlushedTable {
     pub deleted: usize,
     /// The rows that were there already, and were to be left alone then.
     pub left_alone: usize,
+    /// The rows that were inserted or updated by statements that do not say which:
+    /// [`OnConflict::unreported`](crate::OnConflict::unreported). Of those that are to be left alone if they are there, also
+    /// these.
+    pub unreported: usize,
     /// How many of the inserted rows went by the engine's bulk command, `COPY` or a bulk load: the
     /// adapter's `flush` says when.
     pub bulk: usize,
@@ -93,8 +97,15 @@ impl Flushed {
         self.tables.iter().map(|table| table.left_alone).sum()
     }
 
-    /// Returns what became of a row that was upserted, by the key that it was given. `None` if there was none, and if an
-    /// earlier run of the program wrote it, of which a journal knows no more than that it is written.
+    /// Returns the number of rows that were upserted by statements that do not say what became of each row, over all tables:
+    /// [`OnConflict::unreported`](crate::OnConflict::unreported).
+    pub fn unreported(&self) -> usize {
+        self.tables.iter().map(|table| table.unreported).sum()
+    }
+
+    /// Returns what became of a row that was upserted, by the key that it was given. `None` if there was none, if it was
+    /// [not to be reported](crate::OnConflict::unreported), and if an earlier run of the program wrote it, of which a journal
+    /// knows no more than that it is written.
     pub fn upserted<E: OrderedKey + 'static>(&self, key: KeyOf<E>) -> Option<Upserted> {
         let row = (TypeId::of::<E>(), KeyBytes::of(key));
         self.upserted.get(&row).copied()
@@ -121,6 +132,7 @@ impl FlushedTable {
         self.updated += later.updated;
         self.deleted += later.deleted;
         self.left_alone += later.left_alone;
+        self.unreported += later.unreported;
         self.bulk += later.bulk;
         self.not_bulk = self.not_bulk.or(later.not_bulk);
         self.statements += later.statements;
@@ -196,6 +208,10 @@ impl Tally {
             Action::Insert => table.rows += rows,
             Action::Update | Action::UpdateColumns { .. } => table.updated += rows,
             Action::Delete => table.deleted += rows,
+            Action::Upsert {
+                step: UpsertStep::Write,
+                ..
+            } => table.unreported += rows,
             // Rows that are counted as inserted or deleted, or by `upserted`.
             Action::FixUp { .. } | Action::Unlink { .. } | Action::Upsert { .. } => {}
         }

@@ -168,7 +168,7 @@ impl<S: RowSink + 'static> Rows<S> {
                 Action::Insert => Columns::Without(&columns),
                 Action::Update
                 | Action::Upsert {
-                    step: UpsertStep::Insert,
+                    step: UpsertStep::Insert | UpsertStep::Write,
                     ..
                 } => Columns::All,
                 Action::FixUp { .. } | Action::UpdateColumns { .. } | Action::Upsert { .. } => {
@@ -356,6 +356,9 @@ fn refused(table: &str, conflict: Conflict, key_text: &dyn Fn(Kept, usize) -> St
         ),
         Conflict::NothingSet => format!(
             "`OnConflict::set` names no column of {table}: use `ignore` to leave a row alone that is there"
+        ),
+        Conflict::NothingToFind => format!(
+            "`OnConflict::of` names no column of {table}: use `OnConflict::key` to find a row by its key"
         ),
         Conflict::Twice(list, place) => {
             let what = match list {

@@ -33,7 +33,7 @@ pub struct Table {
 }
 
 /// Rows of which the same columns are updated, and no others.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnSet {
     /// The columns that are written, without the key: positions in [`Table::columns`] that rise. Rows that are upserted are
@@ -41,6 +41,8 @@ pub struct ColumnSet {
     pub columns: Vec<usize>,
     /// If the rows are upserted, the columns by which it is found out whether they are there: positions that rise.
     pub found_by: Option<Vec<usize>>,
+    /// Whether the rows are upserted and nobody wants to know what became of them.
+    pub is_unreported: bool,
     /// How many rows there are.
     pub rows: usize,
 }
@@ -183,7 +185,7 @@ impl Table {
             Action::Insert
             | Action::Update
             | Action::Upsert {
-                step: UpsertStep::Insert,
+                step: UpsertStep::Insert | UpsertStep::Write,
                 ..
             } => (0..self.columns.len()).collect(),
             Action::Upsert {

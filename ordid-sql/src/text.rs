@@ -199,6 +199,14 @@ impl Writer<'_> {
                 (StatementKind::Insert, columns)
             }
             Action::Upsert {
+                step: UpsertStep::Write,
+                ..
+            } => {
+                self.insert(out, names, &columns, written);
+                self.on_conflict(out, table, names, action);
+                (StatementKind::Insert, columns)
+            }
+            Action::Upsert {
                 step: step @ (UpsertStep::Find | UpsertStep::Confirm),
                 ..
             } => {
@@ -392,6 +400,38 @@ impl Writer<'_> {
         list(out, names, columns);
         out.push_str(") VALUES ");
         self.values(out, names, columns, rows);
+    }
+
+    /// Makes an `INSERT` write the columns of rows that are there, or leave them alone, where
+    /// [a question](crate::words) says that only these rows can be in its way:
+    ///
+    /// ```text
+    /// SQLite   ON CONFLICT ("id") DO UPDATE SET "total" = excluded."total"    ON CONFLICT ("id") DO NOTHING
+    /// MySQL    ON DUPLICATE KEY UPDATE `total` = VALUES(`total`)              ON DUPLICATE KEY UPDATE `id` = `id`
+    /// ```
+    ///
+    /// MariaDB has no other way than `VALUES` to name the new values.
+    fn on_conflict(self, out: &mut String, table: &Table, names: &TableNames, action: Action) {
+        let set = names.set_of(table, action, &table.columns_of(action));
+        let set = set.iter().map(|it| names.column(*it));
+        if self.engine.updates == Updates::RowByRow {
+            let mut set: Vec<_> = set.map(|it| format!("{it} = VALUES({it})")).collect();
+            if set.is_empty() {
+                let key = names.column(names.keys[0]);
+                set.push(format!("{key} = {key}"));
+            }
+            let _ = write!(out, " ON DUPLICATE KEY UPDATE {}", set.join(", "));
+            return;
+        }
+        out.push_str(" ON CONFLICT (");
+        list(out, names, &positions(&names.found_by(table, action)));
+        let set: Vec<_> = set.map(|it| format!("{it} = excluded.{it}")).collect();
+        match set.is_empty() {
+            true => out.push_str(") DO NOTHING"),
+            false => {
+                let _ = write!(out, ") DO UPDATE SET {}", set.join(", "));
+            }
+        }
     }
 
     /// ```text

@@ -97,6 +97,10 @@ pub enum Take {
     NameAndMailByMail,
     /// The person is inserted, or left alone where the mail address is there.
     IgnoreByMail,
+    /// As [`Upsert`](Self::Upsert), and the flush need not say which.
+    UpsertUnreported,
+    /// As [`Ignore`](Self::Ignore), and the flush need not say which.
+    IgnoreUnreported,
 }
 
 /// What is done with a row.
@@ -301,6 +305,7 @@ macro_rules! each_test {
             rows_of_keys_that_others_may_write_need_the_table_of_marker_rows
             rows_are_inserted_updated_or_left_alone
             rows_are_found_by_unique_columns
+            rows_are_written_without_a_report
             rows_of_all_shapes_are_upserted
             a_refused_upsert_writes_nothing
             each_row_is_inserted_by_one_of_many

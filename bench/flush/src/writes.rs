@@ -1,12 +1,12 @@
 //! Rows that are there, all or every second one: `upsert` and `update_columns` of a unit of work against the SQL that one
-//! writes for it. An upsert of the unit of work says which rows were inserted. What is written by hand does so only where it
-//! asks first, and is not safe against others that write the same rows.
+//! writes for it. An upsert of the unit of work says which rows were inserted, unless it need not (`unreported`). What is
+//! written by hand does so only where it asks first, and is not safe against others that write the same rows.
 
 use std::time::{Duration, Instant};
 
 use bench_common::rates::{Gate, Rates, Role};
 use ordid::{KeyType as _, OrderedKey as _};
-use ordid_sqlx::UnitOfWork;
+use ordid_sqlx::{OnConflict, UnitOfWork};
 use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, SqlSafeStr as _, Sqlite, error::BoxDynError};
 
 use crate::{
@@ -80,11 +80,20 @@ by_hand!(
     |order| [order.total, order.id.to_raw()]
 );
 
-/// `None` is the unit of work; otherwise by hand, so many rows a statement.
-type Way = Option<ByHandWay>;
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// By the unit of work.
+    Flush {
+        /// Whether it says what became of each upserted row.
+        reports: bool,
+    },
+    /// By hand.
+    ByHand(ByHandWay),
+}
 
 #[derive(Debug, Clone, Copy)]
 struct ByHandWay {
+    /// How many rows a statement has.
     rows: usize,
     /// Whether it first asks which rows are there.
     asks: bool,
@@ -151,16 +160,22 @@ where
     let by_hand = by_hand.iter().map(|rows| (*rows, false));
     let asked = asked.iter().map(|rows| (*rows, true));
     let by_hand = by_hand.chain(asked);
-    let ways: Vec<Way> = [None]
-        .into_iter()
-        .chain(by_hand.map(|(rows, asks)| Some(ByHandWay { rows, asks })))
+    // What does not say which rows were there is held to what does not ask.
+    let flushes: &[bool] = match write {
+        Write::Upsert => &[false, true],
+        _ => &[false],
+    };
+    let flushes = flushes.iter().map(|reports| Way::Flush { reports: *reports });
+    let ways: Vec<Way> = flushes
+        .chain(by_hand.map(|(rows, asks)| Way::ByHand(ByHandWay { rows, asks })))
         .collect();
     let shown = ways.iter().map(|way| match way {
-        None => ("ordid flush".to_owned(), Role::Flush),
-        Some(ByHandWay { rows, asks: true }) => {
+        Way::Flush { reports: true } => ("ordid flush, reported".to_owned(), Role::Other),
+        Way::Flush { .. } => ("ordid flush".to_owned(), Role::Flush),
+        Way::ByHand(ByHandWay { rows, asks: true }) => {
             (format!("by hand, asked, {rows} rows"), Role::Peer)
         }
-        Some(ByHandWay { rows, .. }) => (format!("by hand, {rows} rows"), Role::Peer),
+        Way::ByHand(ByHandWay { rows, .. }) => (format!("by hand, {rows} rows"), Role::Peer),
     });
     let gate = Gate {
         best: Some(0.95),
@@ -216,12 +231,16 @@ where
     DB::run(pool, DB::settle(&settled)).await?;
 
     let time = match way {
-        None => {
+        Way::Flush { reports } => {
+            let on_conflict = || match reports {
+                true => OnConflict::key(),
+                false => OnConflict::key().unreported(),
+            };
             let mut work = UnitOfWork::<DB>::new();
             for order in rows {
                 match write {
                     Write::Upsert => {
-                        work.try_upsert(order.clone(), ordid_sqlx::OnConflict::key())?;
+                        work.try_upsert(order.clone(), on_conflict())?;
                     }
                     _ => work.update_columns(order.clone(), Order::total),
                 }
@@ -230,7 +249,7 @@ where
             work.flush(pool).await?;
             started.elapsed()
         }
-        Some(way) => {
+        Way::ByHand(way) => {
             let started = Instant::now();
             by_hand::<DB>(pool, write, rows, way).await?;
             started.elapsed()

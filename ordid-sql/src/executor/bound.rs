@@ -4,7 +4,8 @@ use std::{future::poll_fn, ops::Range, pin::pin, task::Poll};
 
 use super::no_values;
 use crate::{
-    Chunk, DriverError, EngineProfile, FlushError, MessageLimit, PendingRows, Place,
+    Action, Chunk, DriverError, EngineProfile, FlushError, MessageLimit, PendingRows, Place,
+    Updates, UpsertStep,
     spi::{BoxedError, Changed, FlushTransaction, RowBinder, RunOfRows, StatementFailure},
     text::{Statement, Statements},
 };
@@ -18,7 +19,8 @@ pub(super) struct Bound<B> {
     place: Place,
     /// Whether each statement is for one row.
     is_for_each_row: bool,
-    counts_inserts: bool,
+    /// Whether the number of rows that the database changes says something.
+    is_counted: bool,
     into: Into,
 }
 
@@ -66,8 +68,7 @@ fn bind_from<B: RowBinder>(
 ) -> Bound<B> {
     let is_for_each_row = into == Into::Table && statements.writer().is_for_each_row(chunk.action);
     let place = Place::of(statements.table(chunk.table), chunk);
-    let counts_inserts =
-        statements.writer().engine.counts_inserts && statements.table(chunk.table).counts_inserts;
+    let is_counted = into == Into::Staged || is_counted(chunk, statements);
     let bound = match is_for_each_row {
         true => bind_each(rows, chunk, statements).map(|bound| (bound, chunk.rows.end)),
         false => bind_all(rows, chunk, start, into, statements),
@@ -82,8 +83,26 @@ fn bind_from<B: RowBinder>(
         end,
         place,
         is_for_each_row,
-        counts_inserts,
+        is_counted,
         into,
+    }
+}
+
+/// Returns whether the database says how many rows of a chunk it has changed.
+fn is_counted(chunk: &Chunk, statements: &Statements<'_>) -> bool {
+    let (engine, table) = (statements.writer().engine, statements.table(chunk.table));
+    let counts_inserts = engine.counts_inserts && table.counts_inserts;
+    match chunk.action {
+        // MySQL counts a row that it updates twice, and not at all if it has these values already. SQLite does not count a
+        // row that it leaves alone.
+        Action::Upsert {
+            set,
+            step: UpsertStep::Write,
+        } => {
+            let writes = !table.column_sets()[set].columns.is_empty();
+            counts_inserts && writes && engine.updates != Updates::RowByRow
+        }
+        action => counts_inserts || !action.inserts(),
     }
 }
 
@@ -189,8 +208,7 @@ pub(super) async fn send<T: FlushTransaction>(
 ) -> Result<usize, FlushError<T::Error>> {
     let (chunk, place) = (bound.chunk.clone(), bound.place.clone());
     let key = |row: usize| rows.key_text(&chunk, row);
-    let (is_for_each_row, into) = (bound.is_for_each_row, bound.into);
-    let is_counted = into == Into::Staged || !chunk.action.inserts() || bound.counts_inserts;
+    let (is_for_each_row, is_counted, into) = (bound.is_for_each_row, bound.is_counted, bound.into);
     let engine = texts.writer().engine;
     let mut meanwhile = Some(meanwhile);
     let mut start = chunk.rows.start;

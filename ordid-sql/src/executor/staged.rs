@@ -315,9 +315,8 @@ async fn upsert<T: FlushTransaction>(
     let (writer, table) = (statements.writer(), statements.table(group.table));
     let names = statements.names(group.table);
     let part = |step, rows| Chunk {
-        action: Action::Upsert { set, step },
         rows,
-        ..group.clone()
+        ..group.with_step(step)
     };
     let is_ignored = table.column_sets()[set].columns.is_empty();
     let is_counted = writer.engine.counts_inserts && table.counts_inserts;

@@ -2,16 +2,107 @@
 //!
 //! The database is asked which of them are there. Those that are not are inserted, the others are updated or left alone.
 //! The engines' own statements for that do not say which rows they have inserted, or take any unique index for the one that
-//! was meant. Many rows on PostgreSQL go by one statement all the same: see `staged.rs`.
+//! was meant. Many rows on PostgreSQL go by one statement all the same: see `staged.rs`. Many rows of which nobody wants to
+//! know what became of them go by the engine's own statement, if it can only take the index that was meant.
 //!
 //! Another transaction may insert or delete a row between the question and the change. Then the key is taken, or a row is
 //! missing, and the flush is begun anew, which finds the row as it is now.
 
-use super::bound::{bind, found, send};
+use super::{
+    bound::{bind, found, send},
+    no_values,
+};
 use crate::{
-    Action, Chunk, FlushError, PendingRows, Place, UpsertStep, Upserted, spi::FlushTransaction,
+    Action, Chunk, FlushError, PendingRows, Place, Updates, UpsertStep, Upserted,
+    flush_plan::is_whole,
+    spi::{FlushTransaction, RowBinder, Statement},
     text::Statements,
 };
+
+/// Which upserts the engine's own statement writes, as far as an attempt has found out.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    /// Each table and column set that was asked about.
+    possible: Vec<((usize, usize), bool)>,
+}
+
+impl Writes {
+    /// Asks whether the engine's own statement does what is asked for, if the rows of a chunk may go by it, of which so many
+    /// follow each other.
+    pub(super) async fn ask<T: FlushTransaction>(
+        &mut self,
+        rows: &PendingRows<T::Binder>,
+        open: &mut T,
+        chunk: &Chunk,
+        statements: &Statements<'_>,
+        rows_together: impl FnOnce() -> usize,
+    ) -> Result<(), FlushError<T::Error>> {
+        let engine = statements.writer().engine;
+        let (Action::Upsert { set, .. }, Some(question), Some(least)) =
+            (chunk.action, engine.words.can_write, engine.writes_from())
+        else {
+            return Ok(());
+        };
+        let table = statements.table(chunk.table);
+        let is_of_use = table.column_sets()[set].is_unreported || updates_all(chunk, statements);
+        let is_known = self.possible.iter().any(|it| it.0 == (chunk.table, set));
+        if !is_of_use || is_known || rows_together() < least {
+            return Ok(());
+        }
+        let names = statements.names(chunk.table);
+        let is_ignored = table.column_sets()[set].columns.is_empty();
+        let question = question(names, table.upserted_by(set), is_ignored);
+        let question = Statement::query(question);
+        let answer = open.exists(&question, no_values(rows)).await;
+        let answer = answer.map_err(|it| FlushError::statement(it, Place::of(table, chunk)))?;
+        self.possible.push(((chunk.table, set), answer));
+        Ok(())
+    }
+
+    /// Returns a chunk as the engine's own statement writes it without a report; `None` if other statements have to.
+    pub(super) fn unreported<B: RowBinder>(
+        &self,
+        rows: &PendingRows<B>,
+        chunk: &Chunk,
+        statements: &Statements<'_>,
+    ) -> Option<Chunk> {
+        let Action::Upsert { set, .. } = chunk.action else {
+            return None;
+        };
+        let is_unreported = statements.table(chunk.table).column_sets()[set].is_unreported;
+        let may = is_unreported && self.may_write(rows, chunk, statements);
+        may.then(|| chunk.with_step(UpsertStep::Write))
+    }
+
+    fn may_write<B: RowBinder>(
+        &self,
+        rows: &PendingRows<B>,
+        chunk: &Chunk,
+        statements: &Statements<'_>,
+    ) -> bool {
+        let Action::Upsert { set, .. } = chunk.action else {
+            return false;
+        };
+        self.possible.contains(&((chunk.table, set), true)) && is_whole(rows, chunk, statements)
+    }
+}
+
+/// Returns whether SQLite's own statement for upserts checks no other value of a row that is there than its update: all
+/// columns are written. It is faster there than an update from a list of rows. Nobody else writes while a transaction does,
+/// so the rows that were found are there. They are found by their keys, which differ: of two rows with the same values the
+/// later one would win.
+fn updates_all(chunk: &Chunk, statements: &Statements<'_>) -> bool {
+    let Action::Upsert { set, .. } = chunk.action else {
+        return false;
+    };
+    let table = statements.table(chunk.table);
+    let (written, keys) = (&table.column_sets()[set].columns, table.key_positions());
+    let is_all = |column: usize| written.contains(&column) || keys.contains(&column);
+    statements.writer().engine.updates == Updates::WithValues
+        && !written.is_empty()
+        && table.upserted_by(set) == keys
+        && (0..table.columns().len()).all(is_all)
+}
 
 /// What was sent of a chunk.
 #[derive(Debug)]
@@ -52,24 +143,29 @@ pub(super) async fn upsert<T: FlushTransaction>(
     open: &mut T,
     chunk: &Chunk,
     statements: &mut Statements<'_>,
+    writes: &Writes,
 ) -> Result<Sent, (FlushError<T::Error>, Option<Vec<bool>>)> {
     let Action::Upsert { set, .. } = chunk.action else {
         unreachable!("it is an upsert");
     };
-    let part = |step, rows| Chunk {
-        action: Action::Upsert { set, step },
+    let part = |of, rows| Chunk {
         rows,
-        ..chunk.clone()
+        ..chunk.with_step(of)
     };
     let columns = &statements.table(chunk.table).column_sets()[set].columns;
     let is_ignored = columns.is_empty();
+    let updates = match updates_all(chunk, statements) && writes.may_write(rows, chunk, statements)
+    {
+        true => UpsertStep::Write,
+        false => UpsertStep::Update,
+    };
     let (found, mut count) = found(rows, open, chunk, statements)
         .await
         .map_err(|error| (error, None))?;
     let middle = rows.put_new_first(chunk, &found);
     let inserted = part(UpsertStep::Insert, chunk.rows.start..middle);
     let others = match is_ignored {
-        false => part(UpsertStep::Update, middle..chunk.rows.end),
+        false => part(updates, middle..chunk.rows.end),
         true => part(UpsertStep::Confirm, middle..chunk.rows.end),
     };
     let failed = |error| (error, Some(found.clone()));

@@ -23,7 +23,8 @@
 //! integers, bytes. For a row to delete the record has the key, as the raw key's bytes, the foreign
 //! keys, each with its column, and the number of its version, if it has one. A row to update in some
 //! columns stands behind an array of their names. One to upsert stands behind the names of the columns
-//! by which it is found, and of those that are written where it is.
+//! by which it is found, those of the columns that are written where it is, and whether nobody wants to know what became
+//! of it.
 
 use serde_core::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -31,7 +32,7 @@ use super::super::{Table, in_chunks::PlanChunk};
 use ordid_core::{Error, key::KeyBytes};
 
 /// The form described above.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 const UNIT: u8 = 1;
 const ROWS: u8 = 2;

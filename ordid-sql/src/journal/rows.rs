@@ -75,10 +75,11 @@ pub(super) fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
             Some(ColumnSet {
                 columns,
                 found_by: Some(found_by),
+                is_unreported,
                 ..
             }) => {
-                let bytes = records.add(&(names(found_by), names(columns), row));
-                bytes.and_then(|bytes| read_back::<Upserted<E>>(bytes).map(|(_, _, row)| row))
+                let bytes = records.add(&(names(found_by), names(columns), is_unreported, row));
+                bytes.and_then(|bytes| read_back::<Upserted<E>>(bytes).map(|(.., row)| row))
             }
         };
         check::<S, E>(row, read, entity, &mut before, &mut after)
@@ -108,8 +109,8 @@ fn read_back<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 /// A row to update in some columns: their names, and the row.
 type OfColumns<E> = (Vec<String>, E);
 
-/// A row to upsert: the columns by which it is found, those that are written, and the row.
-type Upserted<E> = (Vec<String>, Vec<String>, E);
+/// A row to upsert: the columns by which it is found, those that are written, whether it is unreported, and the row.
+type Upserted<E> = (Vec<String>, Vec<String>, bool, E);
 
 /// Compares the columns of a row with those that were read back, as serde writes them and as the library sends them.
 fn check<S: RowSink, E: Row<S> + JournalRow>(
@@ -202,13 +203,15 @@ pub(super) fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
                 pending_rows.update_columns(row, positions(&names)?, register);
             }
             List::Upserts => {
-                let (found_by, set, row): Upserted<E> = record::decode(row).map_err(cannot)?;
+                let (found_by, set, is_unreported, row): Upserted<E> =
+                    record::decode(row).map_err(cannot)?;
                 let upsert = Upsert {
                     found_by: Some(positions(&found_by)?),
                     set: match set.is_empty() {
                         true => Set::Nothing,
                         false => Set::Only(positions(&set)?),
                     },
+                    is_unreported,
                 };
                 pending_rows.upsert(row, upsert, register);
             }

@@ -407,7 +407,12 @@ impl Statement {
 pub(crate) const fn can_be_staged(action: Action) -> bool {
     matches!(
         action,
-        Action::Update | Action::UpdateColumns { .. } | Action::Upsert { .. }
+        Action::Update
+            | Action::UpdateColumns { .. }
+            | Action::Upsert {
+                step: UpsertStep::Find,
+                ..
+            }
     )
 }
 

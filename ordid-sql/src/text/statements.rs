@@ -10,7 +10,7 @@ pub(crate) struct Statements<'a> {
     tables: Vec<(Table, TableNames)>,
     /// The last statement of each table. Upserts have one for each step, and rows that go through a temporary table have
     /// another one.
-    last: Vec<[Option<Written>; 5]>,
+    last: Vec<[Option<Written>; 6]>,
 }
 
 /// A statement, with the action and the columns that it was written for.
@@ -25,7 +25,7 @@ impl<'a> Statements<'a> {
     pub(crate) fn new(writer: Writer<'a>, tables: Vec<(Table, TableNames)>) -> Self {
         Self {
             writer,
-            last: tables.iter().map(|_| [const { None }; 5]).collect(),
+            last: tables.iter().map(|_| [const { None }; 6]).collect(),
             tables,
         }
     }
@@ -56,7 +56,7 @@ impl<'a> Statements<'a> {
     /// all columns of the chunk's action.
     pub(crate) fn staged(&mut self, chunk: &Chunk, rows: usize) -> Statement {
         self.written(
-            4,
+            5,
             chunk,
             rows,
             None,

@@ -221,8 +221,8 @@ fn some_columns_are_updated_and_no_others() {
         let mut table = table(KEY_IN_BETWEEN);
         table.column_sets = vec![ColumnSet {
             columns,
-            found_by: None,
             rows,
+            ..ColumnSet::default()
         }];
         let names = TableNames::of(&table, engine);
         let writer = Writer::new(engine);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ordid::{KeyType as _, uuid::Uuid};
-use ordid_sqlx::Upserted;
+use ordid_sqlx::{Backend, Flushed, Upserted};
 use sqlx::Pool;
 
 use super::{Change, Engine, EverydayWork, Mark, Note, Person, Take, marks, notes};
@@ -135,6 +135,99 @@ pub(super) async fn rows_are_found_by_unique_columns<W: EverydayWork>(
                 person.mail = Some(format!("{number} behind {take:?}"));
             }
         }
+    }
+    Ok(())
+}
+
+/// Nobody asks what became of the rows. MySQL, MariaDB and SQLite do not say it then, unless another unique index or a trigger
+/// is there.
+pub(super) async fn rows_are_written_without_a_report<W: EverydayWork>(
+    pool: Pool<W::Database>,
+) -> Outcome {
+    let (dialect, key) = (
+        <W::Database as Backend>::PROFILE.dialect(),
+        W::Database::KEY,
+    );
+    let writes = ["MySQL", "SQLite"].contains(&dialect);
+    let execute = async |sql: String| W::Database::execute_sql(&pool, sql).await;
+    let mut all = people(2_300);
+    let is_there = |number: usize| number.is_multiple_of(3);
+    // A mail address could be another's.
+    let at_first: Vec<_> = all.iter().step_by(3).cloned().collect();
+    let flushed = W::taken(Take::UpsertUnreported, &at_first, &pool).await?;
+    check_became::<W>(&flushed, &at_first, |_| Upserted::Inserted);
+    assert_eq!(W::Database::people(&pool).await?, at_first);
+
+    execute("DROP TABLE people".to_owned()).await?;
+    execute(format!(
+        "CREATE TABLE people (id {key} PRIMARY KEY, mail VARCHAR(40), name VARCHAR(40) NOT NULL, visits BIGINT NOT NULL \
+         CHECK (visits >= 0))"
+    ))
+    .await?;
+    let check = |flushed: &Flushed, all: &[Person], there: Upserted| {
+        if !writes {
+            return check_became::<W>(flushed, all, |number| match is_there(number) {
+                true => there,
+                false => Upserted::Inserted,
+            });
+        }
+        assert_eq!(flushed.unreported(), all.len());
+        assert_eq!(
+            [flushed.rows(), flushed.updated(), flushed.left_alone()],
+            [0; 3]
+        );
+        assert_eq!(W::became(flushed, all[0].id), None);
+    };
+    W::taken(Take::Upsert, &at_first, &pool).await?;
+    all.iter_mut().for_each(|person| person.name += " again");
+    let flushed = W::taken(Take::UpsertUnreported, all.iter().rev(), &pool).await?;
+    check(&flushed, &all, Upserted::Updated);
+    assert_eq!(W::Database::people(&pool).await?, all);
+
+    // Those that are there are left alone.
+    let mut more = people(600);
+    for (number, person) in more.iter_mut().enumerate() {
+        match is_there(number) {
+            true => person.id = all[number].id,
+            false => all.push(person.clone()),
+        }
+    }
+    all.sort_by_key(|it| it.id);
+    let flushed = W::taken(Take::IgnoreUnreported, &more, &pool).await?;
+    check(&flushed, &more, Upserted::LeftAlone);
+    assert_eq!(W::Database::people(&pool).await?, all);
+
+    // A few are not worth the question.
+    let flushed = W::taken(Take::UpsertUnreported, &all[..9], &pool).await?;
+    check_became::<W>(&flushed, &all[..9], |_| Upserted::Updated);
+
+    // A row that is refused is found, and nothing is written.
+    let mut refused = all.clone();
+    refused.iter_mut().for_each(|it| it.name = "no".to_owned());
+    refused[1_700].visits = -1;
+    let error = W::taken(Take::UpsertUnreported, &refused, &pool).await;
+    let error = error.unwrap_err();
+    assert_eq!(
+        error.row.key,
+        Some(refused[1_700].id.to_string()),
+        "{}",
+        error.message
+    );
+    assert_eq!(W::Database::people(&pool).await?, all);
+
+    // What a trigger does before an insert would come before the row is found.
+    if writes {
+        let body = match dialect {
+            "MySQL" => "FOR EACH ROW SET NEW.visits = 77",
+            _ => "BEGIN SELECT 1; END",
+        };
+        execute(format!(
+            "CREATE TRIGGER first BEFORE INSERT ON people {body}"
+        ))
+        .await?;
+        let flushed = W::taken(Take::UpsertUnreported, &all, &pool).await?;
+        check_became::<W>(&flushed, &all, |_| Upserted::Updated);
+        assert_eq!(W::Database::people(&pool).await?, all);
     }
     Ok(())
 }

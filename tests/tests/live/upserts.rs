@@ -301,6 +301,10 @@ async fn not_settable(pool: Pool<Sqlite>) -> Outcome {
             OnConflict::of(Guest::mail).set([]),
             "`OnConflict::set` names no column of guests: use `ignore` to leave a row alone that is there",
         ),
+        (
+            OnConflict::of([]),
+            "`OnConflict::of` names no column of guests: use `OnConflict::key` to find a row by its key",
+        ),
     ] {
         let mut work = UnitOfWork::new();
         let guest = Guest {

@@ -10,6 +10,7 @@ fn texts(engine: &EngineProfile, upserts: bool, columns: &[usize]) -> Vec<String
     table.column_sets = vec![ColumnSet {
         columns: columns.to_vec(),
         found_by: upserts.then(|| vec![1]),
+        is_unreported: false,
         rows: 2,
     }];
     let names = TableNames::of(&table, engine);

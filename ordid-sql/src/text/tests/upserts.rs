@@ -20,6 +20,7 @@ fn step_setting(
         columns: set.to_vec(),
         found_by: Some(vec![0, 1]),
         rows,
+        ..ColumnSet::default()
     }];
     let names = TableNames::of(&table, engine);
     let writer = Writer::new(engine);
@@ -141,5 +142,37 @@ fn what_a_row_is_found_by_is_written_if_it_is_named() {
     ] {
         let (sql, taken) = step_setting(&[0], &engine, UpsertStep::Update, 1);
         assert_eq!((&*sql, &*taken), (update, columns), "{}", engine.name);
+    }
+}
+
+#[test]
+fn the_engines_own_statement_inserts_or_updates() {
+    for (engine, set, sql) in [
+        (
+            EngineProfile::SQLITE,
+            &[2][..],
+            "INSERT INTO \"orders\" (\"parent\", \"id\", \"total\") VALUES (?, ?, ?), (?, ?, ?) ON CONFLICT (\"parent\", \
+             \"id\") DO UPDATE SET \"total\" = excluded.\"total\"",
+        ),
+        (
+            EngineProfile::SQLITE,
+            &[],
+            "INSERT INTO \"orders\" (\"parent\", \"id\", \"total\") VALUES (?, ?, ?), (?, ?, ?) ON CONFLICT (\"parent\", \
+             \"id\") DO NOTHING",
+        ),
+        (
+            EngineProfile::MYSQL,
+            &[0, 2],
+            "INSERT INTO `orders` (`parent`, `id`, `total`) VALUES (?, ?, ?), (?, ?, ?) ON DUPLICATE KEY UPDATE `parent` = \
+             VALUES(`parent`), `total` = VALUES(`total`)",
+        ),
+        (
+            EngineProfile::MYSQL,
+            &[],
+            "INSERT INTO `orders` (`parent`, `id`, `total`) VALUES (?, ?, ?), (?, ?, ?) ON DUPLICATE KEY UPDATE `id` = `id`",
+        ),
+    ] {
+        let written = step_setting(set, &engine, UpsertStep::Write, 2);
+        assert_eq!(written, (sql.to_owned(), vec![0, 1, 2]), "{}", engine.name);
     }
 }

@@ -176,6 +176,10 @@ macro_rules! database {
                     match take {
                         Take::Upsert => work.upsert(row),
                         Take::Ignore => work.insert_or_ignore(row),
+                        Take::UpsertUnreported => work.upsert_with(row, OnConflict::key().unreported()),
+                        Take::IgnoreUnreported => {
+                            work.upsert_with(row, OnConflict::key().ignore().unreported())
+                        }
                         Take::NameByMail => {
                             let by_mail = OnConflict::of(PersonRow::mail).set(PersonRow::name);
                             work.upsert_with(row, by_mail)

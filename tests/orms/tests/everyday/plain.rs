@@ -113,6 +113,10 @@ macro_rules! changes {
                 match take {
                     Take::Upsert => self.0.upsert(row),
                     Take::Ignore => self.0.insert_or_ignore(row),
+                    Take::UpsertUnreported => self.0.upsert_with(row, OnConflict::key().unreported()),
+                    Take::IgnoreUnreported => {
+                        self.0.upsert_with(row, OnConflict::key().ignore().unreported())
+                    }
                     Take::NameByMail => {
                         let by_mail = OnConflict::of(PersonRow::mail).set(PersonRow::name);
                         self.0.upsert_with(row, by_mail)

@@ -204,6 +204,10 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
         match take {
             Take::Upsert => self.work.upsert(row),
             Take::Ignore => self.work.insert_or_ignore(row),
+            Take::UpsertUnreported => self.work.upsert_with(row, OnConflict::key().unreported()),
+            Take::IgnoreUnreported => self
+                .work
+                .upsert_with(row, OnConflict::key().ignore().unreported()),
             Take::NameByMail => {
                 let by_mail = OnConflict::of(person::Model::mail).set(person::Model::name);
                 self.work.upsert_with(row, by_mail)
