@@ -23,6 +23,7 @@ mod target;
 mod unlinked;
 mod validate;
 
+use journal::Phase;
 use model::{Plan, Table};
 use request::Request;
 use session::Session;
@@ -107,15 +108,22 @@ pub(crate) async fn check_server(session: &mut Session) -> Result<(), Failure> {
     }
 }
 
-/// Refuses to read rows for a plan while a policy of PostgreSQL hides some of them from this user.
+/// Refuses the steps of a phase that read rows while a policy of PostgreSQL hides some of them from this user. In a
+/// transaction that has used a table this says that its statements have seen all rows: a policy is changed under a lock
+/// that nobody else has meanwhile.
 ///
 /// # Errors
 ///
 /// There is such a policy.
-pub(crate) async fn check_policies(session: &mut Session, plan: &Plan) -> Result<(), Failure> {
-    let (Engine::Postgres, schema) = (plan.engine, plan.schema.as_deref()) else {
+pub(crate) async fn check_policies(
+    session: &mut Session,
+    plan: &Plan,
+    phase: Phase,
+) -> Result<(), Failure> {
+    let (Engine::Postgres, true) = (plan.engine, phase.reads_rows()) else {
         return Ok(());
     };
+    let schema = plan.schema.as_deref();
     let tables = postgres::family(session, schema, &plan.name).await?;
     // A table that is gone is for the steps to complain about.
     match tables.is_empty() {

@@ -142,9 +142,7 @@ impl Arguments {
         if entry == Entry::beginning(Phase::Steps) {
             check_others(&mut session, plan).await?;
         }
-        if let Phase::Steps | Phase::Back | Phase::BackMapped | Phase::Map = entry.phase {
-            migration::check_policies(&mut session, plan).await?;
-        }
+        migration::check_policies(&mut session, plan, entry.phase).await?;
         if found.is_none() && entry.phase == Phase::Steps {
             let tables = migration::describe(&mut session, plan).await?;
             if let Some(difference) = model::difference(&plan.catalog, &tables) {

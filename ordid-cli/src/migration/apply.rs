@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{
     backfill::Keys,
+    check_policies,
     journal::{Entry, Journal, Phase},
     model::{Action, Plan, Statement, Step},
     session::{Fault, Session},
@@ -59,6 +60,20 @@ pub(crate) struct Done {
     pub(crate) step: String,
     /// How long it took.
     pub(crate) seconds: f64,
+}
+
+/// Why an attempt at a transaction has failed.
+pub(crate) enum Stop {
+    /// The server refuses a statement, perhaps as others have its locks.
+    Fault(Fault),
+    /// The tables are not as they have to be.
+    Wrong(Failure),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
 }
 
 /// A run of `apply`.
@@ -157,7 +172,7 @@ impl<'p> Run<'p> {
                 loop {
                     match self.transaction(statements, next).await {
                         Ok(()) => return Ok(()),
-                        Err(fault) => self.again(fault, &mut attempt).await?,
+                        Err(stop) => self.after(stop, &mut attempt).await?,
                     }
                 }
             }
@@ -195,7 +210,12 @@ impl<'p> Run<'p> {
         Ok(journal.enter(&mut self.session, &next).await?)
     }
 
-    async fn transaction(&mut self, statements: &[String], next: &Entry) -> Result<(), Fault> {
+    /// Sends statements and the entry behind them in one transaction.
+    pub(crate) async fn transaction(
+        &mut self,
+        statements: &[String],
+        next: &Entry,
+    ) -> Result<(), Stop> {
         self.session
             .lock_timeout(Some(self.options.lock_timeout))
             .await?;
@@ -203,10 +223,14 @@ impl<'p> Run<'p> {
         for statement in statements {
             self.session.execute(statement).await?;
         }
+        check_policies(&mut self.session, self.plan, self.entry.phase)
+            .await
+            .map_err(Stop::Wrong)?;
         Journal::of(self.plan)
             .enter(&mut self.session, next)
             .await?;
-        self.session.execute("COMMIT").await.map(|_| ())
+        self.session.execute("COMMIT").await?;
+        Ok(())
     }
 
     /// Sends a statement that commits by itself, unless an earlier run has done so.
@@ -234,6 +258,17 @@ impl<'p> Run<'p> {
             self.session.execute(before).await?;
         }
         self.session.execute(&statement.sql).await.map(|_| ())
+    }
+
+    /// Rolls back, and waits before the next attempt if there may be one.
+    pub(crate) async fn after(&mut self, stop: Stop, attempt: &mut u32) -> Result<(), Failure> {
+        match stop {
+            Stop::Fault(fault) => self.again(fault, attempt).await,
+            Stop::Wrong(failure) => {
+                self.session.rollback().await?;
+                Err(failure)
+            }
+        }
     }
 
     /// Rolls back, and waits before the next attempt; longer each time, up to two seconds.

@@ -16,11 +16,7 @@ use ordid_core::{
     scheme::catalogue::{self, AnyColumn, AnyGenerator, AnyKey, Entry},
 };
 
-use super::{
-    apply::Run,
-    model::Plan,
-    session::{Cells, Fault},
-};
+use super::{apply::Run, model::Plan, session::Cells};
 use crate::failure::Failure;
 
 /// A clock that shows the time of the row that is next, in microseconds since 1970.
@@ -240,10 +236,9 @@ impl Run<'_> {
     ) -> Result<(), Failure> {
         let mut attempt = 0;
         loop {
-            let outcome = self.try_chunk(statements, &entry).await;
-            match outcome {
+            match self.transaction(statements, &entry).await {
                 Ok(()) => break,
-                Err(fault) => self.again(fault, &mut attempt).await?,
+                Err(stop) => self.after(stop, &mut attempt).await?,
             }
         }
         self.entry = entry;
@@ -253,24 +248,6 @@ impl Run<'_> {
             tokio::time::sleep(self.options.pause).await;
         }
         self.wait_for_replicas().await
-    }
-
-    async fn try_chunk(
-        &mut self,
-        statements: &[String],
-        entry: &super::journal::Entry,
-    ) -> Result<(), Fault> {
-        self.session
-            .lock_timeout(Some(self.options.lock_timeout))
-            .await?;
-        self.session.begin().await?;
-        for statement in statements {
-            self.session.execute(statement).await?;
-        }
-        super::journal::Journal::of(self.plan)
-            .enter(&mut self.session, entry)
-            .await?;
-        self.session.execute("COMMIT").await.map(|_| ())
     }
 
     async fn wait_for_replicas(&mut self) -> Result<(), Failure> {

@@ -43,6 +43,14 @@ impl Phase {
         (Self::Finish, "finish"),
     ];
 
+    /// Whether its steps read rows of the moved tables.
+    pub(crate) fn reads_rows(self) -> bool {
+        matches!(
+            self,
+            Self::Steps | Self::Back | Self::BackMapped | Self::Map
+        )
+    }
+
     /// Returns its name in the journal.
     pub(crate) fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(phase, _)| *phase == self);

@@ -6,10 +6,10 @@
 use std::time::Instant;
 
 use super::{
-    apply::Run,
+    apply::{Run, Stop},
     journal::{Entry, Journal},
     model::{Action, Check, Guard, Plan, Statement},
-    session::{Fault, Session},
+    session::Session,
 };
 use crate::failure::Failure;
 
@@ -21,20 +21,6 @@ pub(crate) const BETWEEN: i64 = -1;
 struct Tests<'a> {
     guards: &'a [Guard],
     checks: &'a [Check],
-}
-
-/// Why an attempt has not switched.
-enum Stop {
-    /// The server refuses a statement, perhaps as others have its locks.
-    Fault(Fault),
-    /// The tables are not as they have to be.
-    Wrong(Failure),
-}
-
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
 }
 
 /// Whether a switch that was cut off has exchanged names.
@@ -87,13 +73,7 @@ impl Run<'_> {
                     self.session.execute(statement).await?;
                 }
             }
-            match stop {
-                Stop::Fault(fault) => self.again(fault, &mut attempt).await?,
-                Stop::Wrong(failure) => {
-                    self.session.rollback().await?;
-                    return Err(failure);
-                }
-            }
+            self.after(stop, &mut attempt).await?;
         }
     }
 

@@ -76,7 +76,7 @@ impl Run<'_> {
     ///
     /// The answer is no number.
     pub(crate) async fn count(&mut self, check: &Check) -> Result<i64, Failure> {
-        let value = self.session.value(&check.sql).await?;
+        let value = self.session.value_of_all_rows(&check.sql).await?;
         let number = value.as_deref().and_then(|text| text.parse().ok());
         number.ok_or_else(|| {
             Failure::could_not(format_args!(
