@@ -70,6 +70,8 @@ pub(crate) struct Index {
     pub(crate) constraint_comment: Option<String>,
     /// Whether no query uses it.
     pub(crate) is_hidden: bool,
+    /// Whether the table is clustered on it.
+    pub(crate) is_clustered: bool,
 }
 
 impl Moved {

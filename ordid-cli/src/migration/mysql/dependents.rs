@@ -6,7 +6,7 @@ use crate::{
     failure::Failure,
     migration::{
         request::Refusals,
-        session::Session,
+        session::{Cells, Session},
         subject::{Index, Moved, literal},
     },
 };
@@ -110,6 +110,7 @@ pub(super) async fn dependents(
                 ));
             }
         }
+        notes.extend(histograms(session, &table).await?);
         table.indexes = indexes(session, &table, refusals).await?;
         let touched = format!(
             "SELECT column_name FROM information_schema.columns WHERE {condition} AND extra LIKE '%on update%'"
@@ -121,6 +122,62 @@ pub(super) async fn dependents(
         found.tables.push(table);
     }
     Ok(())
+}
+
+/// Names the moved columns with statistics that somebody has collected by hand: they are those of the old values.
+async fn histograms(session: &mut Session, table: &Moved) -> Result<Vec<String>, Failure> {
+    let names: Vec<String> = table.columns.iter().map(|it| literal(&it.name)).collect();
+    let condition = |schema: &str| {
+        format!(
+            "{schema} = {} AND table_name = {} AND column_name IN ({})",
+            literal(&table.schema),
+            literal(&table.name),
+            names.join(", ")
+        )
+    };
+    let is_mariadb = session.engine() == Engine::Mariadb;
+    let query = match is_mariadb {
+        true => format!(
+            "SELECT column_name, NULL FROM mysql.column_stats WHERE {} ORDER BY 1",
+            condition("db_name")
+        ),
+        false => format!(
+            "SELECT column_name, histogram->>'$.\"number-of-buckets-specified\"' FROM information_schema.column_statistics WHERE {} \
+             ORDER BY 1",
+            condition("schema_name")
+        ),
+    };
+    let rows = match session.rows(&query).await {
+        // Not every user of MariaDB may read them, and a move only needs them for this note.
+        Err(fault) if is_mariadb && !fault.is_lost => return Ok(Vec::new()),
+        rows => rows?,
+    };
+    let statement = format!(
+        "ANALYZE TABLE {}.{}",
+        quote(&table.schema),
+        quote(&table.name)
+    );
+    let note = |row: &Cells| {
+        let (column, buckets) = (text(row, 0), text(row, 1));
+        let (what, collect) = match is_mariadb {
+            true => (
+                "statistics in mysql.column_stats",
+                format!("PERSISTENT FOR COLUMNS ({}) INDEXES ()", quote(&column)),
+            ),
+            false => (
+                "a histogram",
+                format!(
+                    "UPDATE HISTOGRAM ON {} WITH {buckets} BUCKETS",
+                    quote(&column)
+                ),
+            ),
+        };
+        format!(
+            "{}.{column} has {what}, which its new column does not get: after the switch, and after a rollback, run {statement} {collect}",
+            table.title()
+        )
+    };
+    Ok(rows.iter().map(note).collect())
 }
 
 /// Reads the indexes that have a moved column. Their definitions are the lists of columns.
@@ -177,6 +234,7 @@ async fn indexes(
                     comment: row.get(5).cloned().flatten().filter(|it| !it.is_empty()),
                     constraint_comment: None,
                     is_hidden: text(&row, 6) == "1",
+                    is_clustered: false,
                     name,
                 },
                 is_moved,

@@ -152,7 +152,7 @@ async fn indexes(
          (SELECT string_agg(o.opcname, ', ') FROM unnest(i.indkey::int[], i.indclass::oid[]) AS k (number, class) \
          JOIN pg_opclass o ON o.oid = k.class AND NOT o.opcdefault \
          JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND a.attname IN ({0})), \
-         obj_description(c.oid, 'pg_class'), obj_description(k.oid, 'pg_constraint') FROM pg_index i \
+         obj_description(c.oid, 'pg_class'), obj_description(k.oid, 'pg_constraint'), i.indisclustered FROM pg_index i \
          JOIN pg_class c ON c.oid = i.indexrelid \
          LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x') AND k.conrelid = i.indrelid \
          WHERE i.indrelid = {regclass} AND i.indisvalid AND EXISTS (SELECT 1 FROM pg_depend d JOIN pg_attribute a \
@@ -192,6 +192,7 @@ async fn indexes(
             comment: row.get(9).cloned().flatten(),
             constraint_comment: row.get(10).cloned().flatten(),
             is_hidden: false,
+            is_clustered: is_true(&row, 11),
         });
     }
     Ok(indexes)

@@ -7,7 +7,7 @@ use super::{
     hostile::{Move, expect, expect_value},
     is_postgres,
 };
-use crate::place::{Result, Servers, execute};
+use crate::place::{Result, Servers, execute, printed};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     for server in ["postgres", "mariadb", "mysql"] {
@@ -29,6 +29,13 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             server,
             "move::indexes_keep_their_comments_and_stay_hidden",
             index_options,
+        ));
+    }
+    for server in ["mariadb", "mysql"] {
+        trials.push(servers.trial(
+            server,
+            "move::statistics_that_a_new_column_does_not_get_are_named_with_the_statement_that_collects_them",
+            statistics,
         ));
     }
     trials.push(servers.trial(
@@ -234,6 +241,57 @@ fn index_options(url: &str) -> Result {
         )
     };
     Move::keeps(url, check)
+}
+
+fn statistics(url: &str) -> Result {
+    let is_mariadb = !block(url, "SHOW VARIABLES LIKE 'aria_block_size'")?.is_empty();
+    let (collect, count) = match is_mariadb {
+        true => (
+            "PERSISTENT FOR COLUMNS (order_id, kind) INDEXES ()",
+            "SELECT count(*) FROM mysql.column_stats WHERE db_name = database() AND table_name = 'remarks' AND column_name = 'order_id'",
+        ),
+        false => (
+            "UPDATE HISTOGRAM ON order_id, kind WITH 17 BUCKETS",
+            "SELECT count(*) FROM information_schema.column_statistics WHERE schema_name = database() AND table_name = 'remarks' AND \
+             column_name = 'order_id' AND histogram->>'$.\"number-of-buckets-specified\"' = '17'",
+        ),
+    };
+    execute(
+        url,
+        "CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, kind int);
+         CREATE TABLE remarks (id bigint NOT NULL PRIMARY KEY, order_id bigint, kind int, KEY remarks_order (order_id),
+            CONSTRAINT remarks_fk FOREIGN KEY (order_id) REFERENCES orders (id));
+         INSERT INTO orders (kind) VALUES (1), (2); INSERT INTO remarks SELECT id, id, kind FROM orders",
+    )?;
+    const NOTE: &str =
+        "which its new column does not get: after the switch, and after a rollback, run ";
+    match printed(&Move::new(url)?.plan(), 0)? {
+        shown if shown.contains(NOTE) => {
+            return Err("statistics that are not there are named".into());
+        }
+        _ => {}
+    }
+    execute(url, &format!("ANALYZE TABLE remarks {collect}"))?;
+    expect_value(url, count, "1")?;
+    let this = Move::new(url)?;
+    let shown = printed(&this.plan(), 0)?;
+    // Another column keeps its own.
+    let notes: Vec<&str> = shown.lines().filter(|line| line.contains(NOTE)).collect();
+    let [note] = notes[..] else {
+        return Err(format!("{notes:?}").into());
+    };
+    expect(note, "remarks.order_id has ")?;
+    let again = note.split_once(NOTE).ok_or("no statement")?.1;
+    for option in [&[][..], &["--rollback"]] {
+        this.apply(option)?;
+        // On the way back MariaDB gives the old column those that it had before, or none.
+        if option.is_empty() || !is_mariadb {
+            expect_value(url, count, "0")?;
+        }
+        execute(url, again)?;
+        expect_value(url, count, "1")?;
+    }
+    Ok(())
 }
 
 fn comments(url: &str) -> Result {

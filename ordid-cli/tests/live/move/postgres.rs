@@ -18,7 +18,7 @@ use crate::place::{Result, Servers, execute, ordid, printed};
 type Test = (&'static str, fn(&str) -> Result);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 11] = [
+    let tests: [Test; 13] = [
         ("move::statistics_targets_and_tablespaces_are_kept", kept),
         (
             "move::comments_and_options_of_indexes_and_constraints_are_kept",
@@ -39,6 +39,14 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (
             "move::triggers_of_users_obey_the_policies_of_other_tables_as_for_any_writer",
             policies_in_triggers,
+        ),
+        (
+            "move::the_index_by_which_a_table_is_clustered_keeps_its_mark",
+            clustered,
+        ),
+        (
+            "move::extended_statistics_of_a_moved_column_are_refused_by_name",
+            extended_statistics,
         ),
         (
             "move::a_generated_column_that_is_made_before_the_switch_stops_it",
@@ -376,6 +384,48 @@ fn policies_in_triggers(url: &str) -> Result {
         expect_value(own, "SELECT count(*) FROM orders_ordid_map", "2")
     })?;
     execute(url, "DROP TABLE limits")
+}
+
+fn clustered(url: &str) -> Result {
+    execute(
+        url,
+        &format!(
+            "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+             CLUSTER orders USING orders_pkey; ALTER TABLE remarks CLUSTER ON remarks_order"
+        ),
+    )?;
+    let check = || {
+        expect_value(
+            url,
+            "SELECT string_agg(indexrelid::regclass::text, ', ' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indisclustered \
+             AND indrelid IN ('orders'::regclass, 'remarks'::regclass)",
+            "orders_pkey, remarks_order",
+        )
+    };
+    Move::keeps(url, check)?;
+    execute(url, "CLUSTER orders; CLUSTER remarks")
+}
+
+fn extended_statistics(url: &str) -> Result {
+    execute(
+        url,
+        &format!(
+            "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+             CREATE STATISTICS remarks_both ON order_id, kind FROM remarks"
+        ),
+    )?;
+    Move::unplanned(
+        url,
+        "statistics object public.remarks_both depends on public.remarks.order_id",
+    )?;
+    execute(url, "DROP STATISTICS remarks_both")?;
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    execute(
+        url,
+        "CREATE STATISTICS remarks_both ON order_id, kind FROM remarks",
+    )?;
+    expect(&this.refused(&["--resume"], 2)?, "remarks_both")
 }
 
 /// The comments of indexes and constraints, and the options of columns and indexes.

@@ -6,7 +6,7 @@ use super::{BRIEF, NONE, Writer, constraints::comment_on};
 use crate::migration::{
     model::{Action, Guard, Statement, Step},
     postgres::{depends, quote, secured},
-    subject::{Column, Moved, literal, map_name, map_steps, named_by_column},
+    subject::{Column, Index, Moved, literal, map_name, map_steps, named_by_column},
 };
 
 impl Writer<'_> {
@@ -20,6 +20,23 @@ impl Writer<'_> {
         depends(&self.found.tables, |it| it.name.clone(), &self.found.known)
     }
 
+    /// The statements that give the mark of `CLUSTER` to other indexes, behind their names of now. An index keeps it when it
+    /// is renamed.
+    fn cluster_on(&self, name: fn(&Index) -> String) -> Vec<String> {
+        let mut statements = Vec::new();
+        for table in &self.found.tables {
+            let marked = table.indexes.iter().filter(|it| it.is_clustered);
+            statements.extend(marked.map(|index| {
+                format!(
+                    "ALTER TABLE {} CLUSTER ON {}",
+                    self.table(table),
+                    quote(&name(index))
+                )
+            }));
+        }
+        statements
+    }
+
     pub(super) fn switch(&self) -> Step {
         let main = self.table(self.main());
         let mut sql = Vec::new();
@@ -28,6 +45,7 @@ impl Writer<'_> {
                 sql.push(drop_constraint(&self.table(table), &foreign_key.name));
             }
         }
+        sql.extend(self.cluster_on(Self::copy_of));
         for table in &self.found.tables {
             let name = self.table(table);
             sql.push(format!("DROP TRIGGER zzzz_ordid_sync ON {name}"));
@@ -203,6 +221,7 @@ impl Writer<'_> {
                 sql.push(drop_constraint(&self.table(table), &foreign_key.name));
             }
         }
+        sql.extend(self.cluster_on(Self::twin_of));
         for table in &self.found.tables {
             let name = self.table(table);
             sql.push(format!("DROP TRIGGER zzzz_ordid_sync ON {name}"));
