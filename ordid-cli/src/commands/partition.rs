@@ -182,6 +182,10 @@ impl Arguments {
             self.by.period(),
         )
         .map_err(Failure::wrong)?;
+        if !table.is_partitioned {
+            let bound = partitions.end_sql(now).map_err(Failure::wrong)?;
+            return Err(table.first_partition(&partitions.partition_by_sql(), &bound));
+        }
         let there = list(&mut connection, &partitions).await?;
         let missing = partitions
             .missing(&there, now, self.ahead)

@@ -45,6 +45,10 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "tables_that_cannot_be_partitioned_get_one_clear_line",
         refusals,
     );
+    add(
+        "a_table_becomes_the_first_partition_by_the_statements_that_are_printed",
+        becomes_partitioned,
+    );
     add("names_are_quoted", names);
 }
 
@@ -559,7 +563,8 @@ fn schemes(url: &str) -> Result {
 fn refusals(url: &str) -> Result {
     execute(
         url,
-        "CREATE TABLE plain (key uuid PRIMARY KEY);
+        "CREATE TABLE plain (key uuid PRIMARY KEY); CREATE TABLE keyless (key uuid);
+         CREATE TABLE two (a uuid, b uuid, PRIMARY KEY (a, b)); CREATE VIEW shown AS TABLE plain;
          CREATE TABLE listed (id uuid PRIMARY KEY) PARTITION BY LIST (id);
          CREATE TABLE pairs (a uuid, b uuid, PRIMARY KEY (a, b)) PARTITION BY RANGE (a, b);
          CREATE TABLE texts (id text PRIMARY KEY) PARTITION BY RANGE (id);
@@ -580,26 +585,10 @@ fn refusals(url: &str) -> Result {
         ];
         refused(&scheme, code)
     };
-    let plain = line("plain", 3)?;
-    let sql = plain.split_once("is not partitioned: ").ok_or("the way")?.1;
-    let (create, _) = sql.split_once(" makes a table").ok_or("a statement")?;
-    execute(url, create)?;
-    assert!(
-        line("plain", 3).is_ok()
-            && answer(
-                &[
-                    url,
-                    "--table",
-                    "plain_partitioned",
-                    "--scheme",
-                    "uuid_v7",
-                    "--apply"
-                ],
-                0
-            )
-            .is_ok()
-    );
     for (table, code, part) in [
+        ("keyless", 3, "is not partitioned, and cannot be"),
+        ("two", 3, "is not partitioned, and cannot be"),
+        ("shown", 3, "is not partitioned, and cannot be"),
         ("listed", 3, "partitioned otherwise"),
         ("pairs", 3, "partitioned otherwise"),
         ("texts", 3, "COLLATE \"C\""),
@@ -629,6 +618,89 @@ fn refusals(url: &str) -> Result {
     ] {
         assert_eq!(ordid(arguments)?.status.code(), Some(2));
     }
+    Ok(())
+}
+
+fn becomes_partitioned(url: &str) -> Result {
+    const ROWS: usize = 12;
+    let long = "o".repeat(63);
+    execute(
+        url,
+        &format!(
+            "CREATE SCHEMA \"My app\";
+             CREATE TABLE \"My app\".\"Order's\" (\"the key\" uuid PRIMARY KEY, note text NOT NULL DEFAULT 'none' CHECK (note <> ''));
+             CREATE INDEX by_note ON \"My app\".\"Order's\" (note);
+             CREATE TABLE ulids (id text COLLATE \"C\" PRIMARY KEY); CREATE TABLE {long} (id uuid PRIMARY KEY);
+             CREATE TABLE numbers (id bigserial PRIMARY KEY); INSERT INTO numbers SELECT FROM generate_series(1, 9)"
+        ),
+    )?;
+    for (table, scheme) in [
+        ("\"My app\".\"Order's\"", "uuid_v7"),
+        ("ulids", "ulid"),
+        (&*long, "uuid_v7"),
+    ] {
+        for year in 0..ROWS {
+            let at = format!("{}-05-01", 2013 + year);
+            let key = printed(&["new", scheme, "--at", &at], 0)?;
+            execute(
+                url,
+                &format!("INSERT INTO {table} VALUES ('{}')", key.trim_end()),
+            )?;
+        }
+        // One of now, which is in the partition as well.
+        let key = printed(&["new", scheme], 0)?;
+        execute(
+            url,
+            &format!("INSERT INTO {table} VALUES ('{}')", key.trim_end()),
+        )?;
+        let line = refused(&["partition", url, "--table", table], 3)?;
+        let sql = line.split_once("with its rows: ").ok_or("no statements")?.1;
+        let (sql, _) = sql
+            .split_once("; then run this command again")
+            .ok_or("no end")?;
+        execute(url, sql)?;
+        let count = |expected: usize| -> Result {
+            let rows = texts(url, &format!("SELECT count(*)::text FROM {table}"))?;
+            assert_eq!(rows, [expected.to_string()], "{table}");
+            Ok(())
+        };
+        count(ROWS + 1)?;
+        if table == long {
+            let line = refused(&["partition", url, "--table", table], 2)?;
+            assert!(line.contains("rename the table"), "{line}");
+            continue;
+        }
+        let arguments = [url, "--table", table];
+        let applied = answer(&[&arguments[..], &["--apply"]].concat(), 0)?;
+        // The first partition has what the current month has.
+        assert_eq!(names_in(&applied["partitions"]).len(), 1, "{applied}");
+        assert_eq!(names_in(&applied["create"]).len(), 3, "{applied}");
+        let there = answer(&arguments, 0)?;
+        assert_eq!(names_in(&there["create"]), [""; 0]);
+        let next = texts(
+            url,
+            "SELECT to_char(now() AT TIME ZONE 'UTC' + interval '1 month', 'YYYY-MM-10')",
+        )?;
+        for at in ["2020-01-01", &next[0]] {
+            let key = printed(&["new", scheme, "--at", at], 0)?;
+            execute(
+                url,
+                &format!("INSERT INTO {table} VALUES ('{}')", key.trim_end()),
+            )?;
+        }
+        count(ROWS + 3)?;
+    }
+    assert_eq!(
+        texts(
+            url,
+            "SELECT DISTINCT note FROM \"My app\".\"Order's\" UNION ALL SELECT count(*)::text FROM pg_index WHERE indrelid = \
+             '\"My app\".\"Order''s\"'::regclass"
+        )?,
+        ["none", "2"]
+    );
+    // Keys without a time come first.
+    let line = refused(&["partition", url, "--table", "numbers"], 2)?;
+    assert!(line.contains("--scheme"), "{line}");
     Ok(())
 }
 

@@ -86,6 +86,16 @@ impl AnyPartitions {
         self.names().partition_by()
     }
 
+    /// Returns the literal of the lowest key behind the partition of a time: its upper bound.
+    ///
+    /// # Errors
+    ///
+    /// A time that does not fit the scheme's layout gives an error that [`is_clock`](Error::is_clock).
+    pub fn end_sql(&self, time: Timestamp) -> Result<String, Error> {
+        let (_, to) = self.period.around(time);
+        self.column.literal(&self.lowest(to)?)
+    }
+
     /// Returns the query for the partitions, whose rows [`read`](Self::read) takes.
     pub fn list_sql(&self) -> String {
         self.names().list()

@@ -12,17 +12,19 @@ use ordid_core::{
 };
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use crate::{engine::Engine, failure::Failure, scheme::ordered_column};
+use crate::{engine::Engine, failure::Failure, migration::subject::named, scheme::ordered_column};
 
 /// How many keys are looked at from each end of the table.
 const SAMPLE: u32 = 500;
 
-/// A partitioned table.
+/// A table.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) schema: String,
     pub(super) name: String,
-    /// The column of the key.
+    /// Whether it is partitioned.
+    pub(super) is_partitioned: bool,
+    /// The column of the key: that of its partitions, or the primary key.
     pub(super) key: String,
     /// Its type.
     key_type: String,
@@ -32,8 +34,8 @@ pub(super) struct Table {
     pub(super) pending: Vec<(String, String)>,
 }
 
-/// A row of what is asked: the names, the kind, the strategy, the number of columns in the partition key, the column, its
-/// type and collation, the version, and whether there is a default partition.
+/// A row of what is asked: the names, the kind, the strategy, the number of columns in the partition key, the column (of the
+/// primary key, if there are no partitions), its type and collation, the version, and whether there is a default partition.
 type Row = (
     String,
     String,
@@ -45,17 +47,16 @@ type Row = (
     Option<String>,
     i32,
     Option<bool>,
-    Option<String>,
 );
 
 const TABLE: &str = "SELECT n.nspname::text, c.relname::text, c.relkind::text, p.partstrat::text, p.partnatts::int4,
     a.attname::text, format_type(a.atttypid, NULL), l.collname::text, current_setting('server_version_num')::int4,
-    p.partdefid <> 0, (SELECT k.attname::text FROM pg_index i JOIN pg_attribute k ON k.attrelid = c.oid
-        AND k.attnum = i.indkey[0] WHERE i.indrelid = c.oid AND i.indisprimary AND i.indnkeyatts = 1)
+    p.partdefid <> 0
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     LEFT JOIN pg_partitioned_table p ON p.partrelid = c.oid
-    LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0]
-    LEFT JOIN pg_collation l ON l.oid = p.partcollation[0]
+    LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = coalesce(p.partattrs[0],
+        (SELECT i.indkey[0] FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indnkeyatts = 1))
+    LEFT JOIN pg_collation l ON l.oid = coalesce(p.partcollation[0], a.attcollation)
     WHERE c.oid = to_regclass($1)";
 
 const PENDING: &str = "SELECT n.nspname::text, c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -81,28 +82,26 @@ impl Table {
             collation,
             version,
             has_default,
-            primary,
         )) = row
         else {
             return Err(Failure::wrong(format_args!(
                 "there is no table {quoted}; one that is not on the search path needs its schema: --table app.orders"
             )));
         };
-        if kind != "p" {
-            let whole = Postgres::quote_table(Some(&schema), &table);
-            let new = Postgres::quote_table(Some(&schema), &format!("{table}_partitioned"));
-            let key = Postgres::quote(primary.as_deref().unwrap_or("id"));
-            return Err(Failure::could_not(format_args!(
-                "{schema}.{table} is not partitioned: CREATE TABLE {new} (LIKE {whole} INCLUDING ALL) PARTITION BY RANGE \
-                 ({key}) makes a table that is; create its partitions with this command, copy the rows, and rename both"
-            )));
-        }
+        let is_partitioned = kind == "p";
         let key = match (strategy.as_deref(), count, column, key_type) {
             (Some("r"), Some(1), Some(column), Some(key_type)) => (column, key_type),
-            _ => {
+            (None, None, Some(column), Some(key_type)) if kind == "r" => (column, key_type),
+            _ if is_partitioned => {
                 return Err(Failure::could_not(format_args!(
                     "{schema}.{table} is partitioned otherwise: PARTITION BY RANGE of the key alone is what can be pruned by \
                      the time in it"
+                )));
+            }
+            _ => {
+                return Err(Failure::could_not(format_args!(
+                    "{schema}.{table} is not partitioned, and cannot be: only a table whose primary key is one column can be \
+                     partitioned by the time in it"
                 )));
             }
         };
@@ -110,7 +109,7 @@ impl Table {
         let is_binary = matches!(collation.as_deref(), Some("C" | "POSIX" | "ucs_basic"));
         if is_text && !is_binary {
             return Err(Failure::could_not(format_args!(
-                "the partition key {} of {schema}.{table} has the collation {}, under which keys lose their order: it needs \
+                "the key {} of {schema}.{table} has the collation {}, under which keys lose their order: it needs \
                  COLLATE \"C\"",
                 key.0,
                 collation.as_deref().unwrap_or("default")
@@ -120,12 +119,51 @@ impl Table {
         Ok(Self {
             schema,
             name: table,
+            is_partitioned,
             key: key.0,
             key_type: key.1,
             version,
             has_default: has_default.unwrap_or(false),
             pending: pending.fetch_all(connection).await?,
         })
+    }
+
+    /// Says how a table that is not partitioned becomes the first partition of one that is, for the keys below a bound.
+    pub(super) fn first_partition(&self, partition_by: &str, bound: &str) -> Failure {
+        let Self { schema, name, .. } = self;
+        let in_schema = |name: &str| Postgres::quote_table(Some(schema), name);
+        let (old, new) = (
+            named("", name, "_until_now"),
+            named("", name, "_partitioned"),
+        );
+        let whole = in_schema(name);
+        let (first, partitioned, key) =
+            (in_schema(&old), in_schema(&new), Postgres::quote(&self.key));
+        // Rows are read while others write, and not under the lock of ATTACH.
+        let statements = [
+            format!("CREATE TABLE {partitioned} (LIKE {whole} INCLUDING ALL) {partition_by}"),
+            format!(
+                "ALTER TABLE {whole} ADD CONSTRAINT ordid_until_now CHECK ({key} < {bound}) NOT VALID"
+            ),
+            format!("ALTER TABLE {whole} VALIDATE CONSTRAINT ordid_until_now"),
+            "BEGIN".to_owned(),
+            format!("ALTER TABLE {whole} RENAME TO {}", Postgres::quote(&old)),
+            format!(
+                "ALTER TABLE {partitioned} RENAME TO {}",
+                Postgres::quote(name)
+            ),
+            format!(
+                "ALTER TABLE {whole} ATTACH PARTITION {first} FOR VALUES FROM (MINVALUE) TO ({bound})"
+            ),
+            format!("ALTER TABLE {first} DROP CONSTRAINT ordid_until_now"),
+            "COMMIT".to_owned(),
+        ];
+        Failure::could_not(format_args!(
+            "{schema}.{name} is not partitioned; these statements make it the first partition of a table that is, with its rows: {}; \
+             then run this command again; foreign keys, triggers, privileges and policies stay with {schema}.{old}, so create them on \
+             {schema}.{name}, too",
+            statements.join("; ")
+        ))
     }
 
     /// Whether this server detaches its partitions without a lock that blocks everybody.
@@ -209,7 +247,7 @@ impl Table {
             },
             (other, _) => {
                 return Err(Failure::wrong(format_args!(
-                    "the partition key {} of {}.{} is a {other}, expected uuid, bytea, text or bigint",
+                    "the key {} of {}.{} is a {other}, expected uuid, bytea, text or bigint",
                     self.key, self.schema, self.name
                 )));
             }
