@@ -242,18 +242,31 @@ fn links(url: &str) -> Result {
     let this = Move::planned(url)?;
     this.apply(&["--no-switch"])?;
     // The order is committed after the remark's trigger has looked for it, and before its foreign key is checked.
-    let other = url.to_owned();
-    let slow = thread::spawn(move || {
-        let insert = "INSERT INTO remarks (order_id) SELECT k FROM (VALUES (1000), (NULL)) AS it (k), LATERAL (SELECT \
-                      pg_sleep(CASE WHEN k IS NULL THEN 5 ELSE 0 END)) AS wait";
-        execute(&other, insert).map_err(|error| format!("{error:?}"))
-    });
-    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
-    while !slow.is_finished() && block(url, sleeps)?[0][0] == "0" {
-        thread::sleep(Duration::from_millis(20));
-    }
-    execute(url, "INSERT INTO orders (id) VALUES (1000)")?;
-    let outcome = slow.join().map_err(|_| "the writer panicked")?;
+    let race = |order: u32| -> Result<std::result::Result<(), String>> {
+        let other = url.to_owned();
+        let slow = thread::spawn(move || {
+            let insert = format!(
+                "INSERT INTO remarks (order_id) SELECT k FROM (VALUES ({order}), (NULL)) AS it (k), LATERAL (SELECT pg_sleep(CASE \
+                 WHEN k IS NULL THEN 5 ELSE 0 END)) AS wait"
+            );
+            execute(&other, &insert).map_err(|error| format!("{error:?}"))
+        });
+        let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+        while !slow.is_finished() && block(url, sleeps)?[0][0] == "0" {
+            thread::sleep(Duration::from_millis(20));
+        }
+        execute(url, &format!("INSERT INTO orders (id) VALUES ({order})"))?;
+        Ok(slow.join().map_err(|_| "the writer panicked")?)
+    };
+    // Without the trigger the foreign keys accept the remark, and its link is lost.
+    execute(url, "ALTER TABLE remarks DISABLE TRIGGER zzzz_ordid_sync")?;
+    race(900)??;
+    expect_value(url, LOST, "1")?;
+    execute(
+        url,
+        "DELETE FROM remarks WHERE order_id = 900; ALTER TABLE remarks ENABLE TRIGGER zzzz_ordid_sync",
+    )?;
+    let outcome = race(1000)?;
     expect_value(url, LOST, "0")?;
     match outcome {
         Ok(()) => return Err("the remark is accepted without its order's new key".into()),
