@@ -72,7 +72,11 @@ pub(crate) fn read_row<'r, DB: Backend>(
     };
     let text = match field(text_at)?.value() {
         None => String::new(),
-        text => DB::text(text).map_err(failed)?,
+        text => match DB::text(text) {
+            // An id that another program has given to a prepared transaction may be any bytes.
+            Err(error) if text_at > 0 && error.is::<std::str::Utf8Error>() => String::new(),
+            text => text.map_err(failed)?,
+        },
     };
     Ok(ReadRow { text, values })
 }

@@ -129,7 +129,8 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
     #[doc(hidden)]
     fn text(row: &Self::Row) -> Result<String, sqlx::Error>;
 
-    /// As [`text`](Self::text), of the last column, which may have bytes: that of `XA RECOVER` has.
+    /// As [`text`](Self::text), of the last column, which may have bytes: that of `XA RECOVER` has. If they
+    /// are no text and the row has other columns, the text is empty.
     #[doc(hidden)]
     fn last_text(row: &Self::Row) -> Result<String, sqlx::Error>;
 
@@ -377,8 +378,15 @@ macro_rules! backend {
 
             fn last_text(row: &Self::Row) -> Result<String, sqlx::Error> {
                 let last = sqlx::Row::len(row).saturating_sub(1);
-                let text: Option<String> = sqlx::Row::try_get_unchecked(row, last)?;
-                Ok(text.unwrap_or_default())
+                match sqlx::Row::try_get_unchecked::<Option<String>, _>(row, last) {
+                    // An id that another program has given to a prepared transaction may be any bytes.
+                    Err(sqlx::Error::ColumnDecode { source, .. })
+                        if last > 0 && source.is::<std::str::Utf8Error>() =>
+                    {
+                        Ok(String::new())
+                    }
+                    text => Ok(text?.unwrap_or_default()),
+                }
             }
 
             fn integers(row: &Self::Row) -> Result<Vec<i64>, sqlx::Error> {

@@ -6,12 +6,13 @@ use ordid_tests::servers::Servers;
 use sqlx::{MySql, mysql::MySqlPool, pool::PoolOptions};
 
 use super::{
-    ANY_AGE, Pools, ROWS, SHARDS, Seconds, TenantId, check, fill, forget_prepared, on_three,
-    orphans, recovered::leave, rows, sum,
+    ANY_AGE, Pools, Prepares as _, ROWS, SHARDS, Seconds, TenantId, check, databases, fill,
+    forget_prepared, on_three, orphans, recovered::leave, rows, sum,
 };
 use crate::{
     Outcome,
     database::{Executes as _, Live as _},
+    ignored, run,
 };
 
 pub fn trials(
@@ -32,9 +33,52 @@ pub fn trials(
         what_is_prepared_is_committed_at_one_attempt,
         a_flush_goes_on_where_a_deadlock_has_ended_its_transaction,
     );
+    trials.push(foreign(engine, servers));
     if engine == "mysql" {
         add!(a_user_who_may_not_list_what_is_prepared_is_told);
     }
+}
+
+/// The test has a server that no other test uses: others list what is prepared as texts.
+fn foreign(engine: &'static str, servers: &Servers) -> Trial {
+    let name = "ids_of_other_programs_that_are_no_text_are_passed_over";
+    let name = format!("{engine}::shards::two_phase::{name}");
+    match servers.url(engine) {
+        Err(reason) => ignored(name, reason),
+        Ok(_) => Trial::test(name, move || {
+            run(async || {
+                let server = ordid_harness::start(engine)?;
+                beside_others(&server.url()).await
+            })
+        }),
+    }
+}
+
+async fn beside_others(url: &str) -> Outcome {
+    let (pools, _cleanups) = databases::<MySql>([url; SHARDS], MySql::patiently).await?;
+    let mut other = pools[1].acquire().await?.detach();
+    for sql in [
+        "CREATE TABLE others (id INTEGER PRIMARY KEY)",
+        "XA START X'FF00'",
+        "INSERT INTO others VALUES (1)",
+        "XA END X'FF00'",
+        "XA PREPARE X'FF00'",
+    ] {
+        MySql::execute_in(&mut other, sql).await?;
+    }
+    sqlx::Connection::close(other).await?;
+
+    let (mut work, _) = fill(&pools)?;
+    assert_eq!(sum(&work.flush(&pools).await?), SHARDS * ROWS);
+    let flush = ordid::KeyType::to_raw(<TenantId as ordid::KeyType>::generate());
+    let gid = format!("ordid:{}:{}:0:2", pools.name, flush.simple());
+    leave(&pools[2], &gid, <MySql as super::Prepares>::OTHER).await?;
+    assert_eq!(orphans(&pools).await?, [(2, OrphanDecision::NotCommitted)]);
+    let recovered = recover_prepared(&pools.name, &pools, ANY_AGE).await?;
+    assert_eq!(recovered.rolled_back, [gid]);
+    // That of the other program is still there.
+    MySql::script(&pools[1], "XA ROLLBACK X'FF00'").await?;
+    check(&pools, ROWS).await
 }
 
 /// Returns the pools, of one connection each.
