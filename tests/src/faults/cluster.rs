@@ -25,6 +25,7 @@ mod chunked;
 mod counted;
 mod cut_off;
 mod leased;
+mod primary;
 mod staged;
 mod within;
 
@@ -214,6 +215,11 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
             "a_member_that_is_silent_at_commit_leaves_all_rows_or_none",
             When::OverSqlx,
             cut_off::silent_at_commit::<L::MySql>
+        );
+        add!(
+            "a_flush_goes_on_with_the_primary_of_a_group",
+            When::OverSqlx,
+            primary::changes::<L::MySql>
         );
     }
     if is_sqlx {
