@@ -25,6 +25,33 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     trials.push(Trial::test(format!("{AGREES} [sqlite]"), || {
         agree(Live::sqlite()?, "sqlite")
     }));
+    const STRAYS: &str = "what_is_no_key_of_the_column_has_no_time";
+    trials.push(servers.trial("postgres", STRAYS, |url| {
+        strays(Live::postgres(url)?, "postgres")
+    }));
+    trials.push(servers.trial("mariadb", STRAYS, |url| {
+        strays(Live::mysql(url)?, "mariadb")
+    }));
+    trials.push(servers.trial("mysql", STRAYS, |url| strays(Live::mysql(url)?, "mysql")));
+    trials.push(Trial::test(format!("{STRAYS} [sqlite]"), || {
+        strays(Live::sqlite()?, "sqlite")
+    }));
+    trials.push(servers.trial(
+        "postgres",
+        "the_time_of_a_text_does_not_depend_on_its_collation",
+        collations,
+    ));
+    const BETWEEN: &str = "a_time_between_two_milliseconds_is_in_the_first";
+    trials.push(servers.trial("postgres", BETWEEN, |url| {
+        between(Live::postgres(url)?, "postgres")
+    }));
+    trials.push(servers.trial("mariadb", BETWEEN, |url| {
+        between(Live::mysql(url)?, "mariadb")
+    }));
+    trials.push(servers.trial("mysql", BETWEEN, |url| between(Live::mysql(url)?, "mysql")));
+    trials.push(Trial::test(format!("{BETWEEN} [sqlite]"), || {
+        between(Live::sqlite()?, "sqlite")
+    }));
     trials.push(servers.trial(
         "postgres",
         "a_script_of_functions_is_installed_twice_and_dropped_by_psql",
@@ -597,6 +624,190 @@ fn integer(live: &Live) -> &'static str {
         Live::MySql(..) => "SIGNED",
         Live::Sqlite(..) => "INTEGER",
     }
+}
+
+/// Returns values that look like a literal of the column and are no key: another character, length or case.
+fn strays_of(live: &Live, column: &AnyColumn, literal: &str) -> Vec<String> {
+    let first = literal.find('\'').map_or(0, |at| at + 1);
+    let last = literal.rfind('\'').unwrap_or(literal.len());
+    let (before, key, behind) = (&literal[..first], &literal[first..last], &literal[last..]);
+    let of = |key: &str| format!("{before}{key}{behind}");
+    if !column.is_text() {
+        let mut strays = vec![of(&key[..key.len() - 2]), of(&format!("{key}00"))];
+        if !matches!(live, Live::Postgres(..)) {
+            strays.push("X''".to_owned());
+        }
+        if matches!(live, Live::Sqlite(..)) {
+            strays.extend(["'16 characters are'".to_owned(), "7".to_owned()]);
+        }
+        return strays;
+    }
+    let mut strays = vec![String::new(), key[1..].to_owned(), key.replace('-', "")];
+    strays.retain(|stray| stray != key);
+    for end in ["0", " ", "\n", "é"] {
+        strays.push(format!("{key}{end}"));
+    }
+    strays.push(format!(" {key}"));
+    for (at, character) in (0..key.len()).zip(["!", " ", "é", "%", "\n"].into_iter().cycle()) {
+        strays.push(format!("{}{character}{}", &key[..at], &key[at + 1..]));
+    }
+    if matches!(column.name, "char26" | "char36") || key.len() == 36 || key.len() == 24 {
+        for other in [key.to_lowercase(), key.to_uppercase()] {
+            if other != key {
+                strays.push(other);
+            }
+        }
+    }
+    let mut strays: Vec<String> = strays.iter().map(|key| of(key)).collect();
+    if matches!(live, Live::Sqlite(..)) {
+        strays.push(format!("CAST({literal} AS BLOB)"));
+        strays.push(format!("{literal} || char(0) || 'more'"));
+        strays.push("7".to_owned());
+    }
+    strays
+}
+
+/// Asks for the times of values that are no keys.
+fn strays(mut live: Live, engine: &str) -> Result {
+    let functions: Vec<Value> = serde_json::from_str(&printed(&["sql", engine, "--json"], 0)?)?;
+    let mut checked = 0;
+    let mut wrong = Vec::new();
+    for function in functions.iter().filter(|it| text(it, "returns") == "time") {
+        let scheme = text(function, "scheme");
+        let entry = catalogue::find(scheme).ok_or("a scheme")?;
+        let column = entry.columns().into_iter().find(|column| {
+            column.dialect == live.dialect(engine) && column.name == text(function, "column")
+        });
+        let column = column.ok_or("a column of the engine")?;
+        // A key of a time that the engine has, if the scheme has ranges.
+        let bytes = match ends(entry) {
+            Some((first, last)) => {
+                let millis = 1_760_000_000_000.clamp(first, last);
+                bounds(entry, millis).1[0].as_bytes().to_vec()
+            }
+            None => match entry.make() {
+                Some(Ok(made)) => entry.parse(None, &made.text)?.as_bytes().to_vec(),
+                _ => continue,
+            },
+        };
+        let Some(key) = literal(&column, &bytes) else {
+            continue;
+        };
+        let is_number = matches!(column.raw, RawForm::I64 | RawForm::U64);
+        let strays = match (&live, is_number) {
+            (Live::Sqlite(..), true) => vec!["'abc'".to_owned(), format!("CAST({key} AS TEXT)")],
+            (_, true) => continue,
+            // A type of the engine's own takes nothing but UUIDs.
+            _ if !key.contains('\'') || column.name.contains("uuid") => continue,
+            _ => strays_of(&live, &column, &key),
+        };
+        if !matches!(live, Live::Sqlite(..)) {
+            live.execute(text(function, "create_sql"))?;
+        }
+        let call = call(&live, function);
+        let one = integer(&live);
+        let mut has_time = |value: &str| -> Result<bool> {
+            let sql = format!(
+                "SELECT CAST(CASE WHEN {call} IS NULL THEN 0 ELSE 1 END AS {one}) FROM (SELECT {value} AS id) AS given"
+            );
+            let found = live.integers(&sql);
+            let found = found.map_err(|error| Failed::from(format!("{value}: {error:?}")))?;
+            Ok(found == [Some(1)])
+        };
+        assert!(has_time(&key)?, "{}: {key}", text(function, "name"));
+        for stray in strays {
+            checked += 1;
+            match has_time(&stray) {
+                Ok(false) => {}
+                Ok(true) => wrong.push(format!(
+                    "{} gives a time for {stray}",
+                    text(function, "name")
+                )),
+                Err(error) => wrong.push(format!("{}: {error:?}", text(function, "name"))),
+            }
+        }
+    }
+    assert!(checked > 200, "{checked}");
+    wrong.is_empty().then_some(()).ok_or_else(|| {
+        let shown: Vec<&str> = wrong
+            .iter()
+            .step_by(wrong.len().div_ceil(12))
+            .map(String::as_str)
+            .collect();
+        format!("{} of {checked}:\n{}", wrong.len(), shown.join("\n")).into()
+    })
+}
+
+/// Asks for the time of texts whose collation takes capital letters for small ones.
+fn collations(url: &str) -> Result {
+    let script = printed(
+        &["sql", "postgres", "--scheme", "ulid", "--column", "char26"],
+        0,
+    )?;
+    crate::place::execute(url, &script)?;
+    crate::place::execute(
+        url,
+        "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+         CREATE TABLE keys (id text COLLATE any_case);
+         INSERT INTO keys VALUES ('01FWHE4YDGFK1SHH6W1G60EECF'), ('01fwhe4ydgfk1shh6w1g60eecf')",
+    )?;
+    let mut live = Live::postgres(url)?;
+    let sql = "SELECT count(ordid_ulid_time_char26(id)) FROM keys";
+    assert_eq!(live.integers(sql)?, [Some(1)]);
+    Ok(())
+}
+
+/// Asks for the lowest keys of times that have more digits than milliseconds.
+fn between(mut live: Live, engine: &str) -> Result {
+    let functions: Vec<Value> = serde_json::from_str(&printed(
+        &[
+            "sql", engine, "--scheme", "ulid", "--column", "char26", "--json",
+        ],
+        0,
+    )?)?;
+    let lowest = functions.iter().find(|it| text(it, "returns") == "lowest");
+    let lowest = lowest.ok_or("a function")?;
+    let is_sqlite = matches!(live, Live::Sqlite(..));
+    if !is_sqlite {
+        live.execute(text(lowest, "create_sql"))?;
+    }
+    let call = call(&live, lowest);
+    let one = integer(&live);
+    let mut times = vec![
+        ("00:00:00.0004", "00:00:00.000"),
+        ("00:00:00.9996", "00:00:00.999"),
+        ("12:59:59.999999", "12:59:59.999"),
+        ("23:59:59.9999", "23:59:59.999"),
+        ("08:15:04.0355", "08:15:04.035"),
+        ("08:15:04.0350", "08:15:04.035"),
+        ("08:15:04.5", "08:15:04.500"),
+        ("08:15:04", "08:15:04.000"),
+    ];
+    if is_sqlite {
+        times.extend([
+            ("23:59:59.9999Z", "23:59:59.999"),
+            ("08:15:04.99999+01:00", "07:15:04.999"),
+            ("08:15:04.9 +01:00", "07:15:04.900"),
+            ("08:15", "08:15:00.000"),
+        ]);
+    }
+    for (time, millis) in times {
+        let moment = |time: &str| match live {
+            Live::Postgres(..) => format!("timestamptz '2026-03-01 {time}Z'"),
+            Live::MySql(..) => format!("TIMESTAMP '2026-03-01 {time}'"),
+            Live::Sqlite(..) => format!("'2026-03-01 {time}'"),
+        };
+        let millis = format!("2026-03-01T{millis}Z").parse::<jiff::Timestamp>()?;
+        let millis = u64::try_from(millis.as_millisecond())?;
+        let (lowest, _) = bounds(catalogue::find("ulid").ok_or("a scheme")?, millis);
+        let sql = format!(
+            "SELECT CAST(CASE WHEN {call} = '{}' THEN 1 ELSE 0 END AS {one}) FROM (SELECT {} AS moment) AS given",
+            lowest[0],
+            moment(time)
+        );
+        assert_eq!(live.integers(&sql)?, [Some(1)], "{time}");
+    }
+    Ok(())
 }
 
 /// Pipes the scripts into the engine's own client, into a schema whose name has to be quoted.

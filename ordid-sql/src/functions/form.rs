@@ -162,6 +162,28 @@ impl Form {
         bits
     }
 
+    /// Returns what each character of a text is one of, with how many characters in a row that holds for: those that the
+    /// digits have in keys of the scheme, and the hyphens. `None` for what is not stored as text.
+    pub(super) fn characters_of(&self, shape: &Shape) -> Option<Vec<(String, usize)>> {
+        if !matches!(self.shell, Shell::Hyphens | Shell::Text) {
+            return None;
+        }
+        let fixed = self.fixed_digits(shape);
+        let mut runs: Vec<(String, usize)> = Vec::new();
+        let mut push = |characters: &str| match runs.last_mut() {
+            Some((last, count)) if last == characters => *count += 1,
+            _ => runs.push((characters.to_owned(), 1)),
+        };
+        for digit in 0..self.count {
+            if self.shell == Shell::Hyphens && [8, 12, 16, 20].contains(&digit) {
+                push("-");
+            }
+            let known = fixed.iter().find(|(known, _)| *known == digit);
+            push(known.map_or(self.alphabet, |(_, characters)| characters));
+        }
+        Some(runs)
+    }
+
     /// Returns the digits that have but some values in keys of the scheme, with these values.
     pub(super) fn fixed_digits(&self, shape: &Shape) -> Vec<(u32, String)> {
         let count = self.count * self.width;

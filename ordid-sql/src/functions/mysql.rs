@@ -31,9 +31,17 @@ pub(super) fn write(one: &One<'_>) -> (String, String) {
                 true => time,
                 false => format!("CASE WHEN {} THEN {time} END", tests.join(" AND ")),
             };
+            // A parameter of the column's type would refuse what is too long, and fill up bytes that are too few.
+            let any_length = match one.form.shell {
+                Shell::Bytes => "LONGBLOB",
+                Shell::Hyphens | Shell::Text => {
+                    "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+                }
+                Shell::Number | Shell::Uuid => key_type,
+            };
             let digits = if one.is_fine() { 6 } else { 3 };
             format!(
-                "CREATE FUNCTION {name}(id {key_type}) RETURNS DATETIME({digits}) DETERMINISTIC NO SQL\n    RETURN {body}"
+                "CREATE FUNCTION {name}(id {any_length}) RETURNS DATETIME({digits}) DETERMINISTIC NO SQL\n    RETURN {body}"
             )
         }
         Some((bounds, is_highest)) => {
@@ -131,7 +139,8 @@ impl Writer for MySql {
 
     fn has_length(&self, key: &str, form: &Form) -> Option<String> {
         match form.shell {
-            Shell::Number | Shell::Uuid | Shell::Bytes => None,
+            Shell::Number | Shell::Uuid => None,
+            Shell::Bytes => Some(format!("OCTET_LENGTH({key}) = {}", form.count / 2)),
             _ => Some(format!("CHAR_LENGTH({key}) = {}", form.characters())),
         }
     }
@@ -146,6 +155,11 @@ impl Writer for MySql {
             1 => format!("{slice} = '{values}'"),
             _ => format!("{} > 0", located(&slice, &values)),
         }
+    }
+
+    /// The parameter has a binary collation, by which both engines tell capital letters from small ones here.
+    fn has_characters(&self, key: &str, runs: &[(String, usize)]) -> String {
+        format!("{key} REGEXP '{}'", writer::pattern(runs))
     }
 
     fn digits(&self, key: &str, form: &Form, first: u32, count: u32) -> String {

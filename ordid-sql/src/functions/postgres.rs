@@ -19,8 +19,13 @@ pub(super) fn write(one: &One<'_>) -> (String, String) {
     let key_type = one.column.sql_type.split(' ').next().unwrap_or_default();
     let (parameters, types, returned, body) = match one.bounds {
         None => {
-            let ticks = writer::ticks(writer, one.shape, one.form, "id");
-            let mut tests = writer::condition(writer, one.shape, one.form, "id");
+            // A column of the user's may have a collation that takes one character for another.
+            let id = match one.form.shell {
+                Shell::Hyphens | Shell::Text => "(id COLLATE \"C\")",
+                _ => "id",
+            };
+            let ticks = writer::ticks(writer, one.shape, one.form, id);
+            let mut tests = writer::condition(writer, one.shape, one.form, id);
             tests.extend(
                 one.last_ticks()
                     .map(|last| format!("{ticks} BETWEEN 0 AND {last}")),
@@ -152,6 +157,10 @@ impl Writer for Postgres {
             1 => format!("{slice} = '{values}'"),
             _ => format!("strpos('{values}', {slice}) > 0"),
         }
+    }
+
+    fn has_characters(&self, key: &str, runs: &[(String, usize)]) -> String {
+        format!("{key} ~ '{}'", writer::pattern(runs))
     }
 
     fn digits(&self, key: &str, form: &Form, first: u32, count: u32) -> String {

@@ -13,20 +13,24 @@ pub(super) fn write(one: &One<'_>) -> String {
     let writer = &Sqlite;
     let Some((bounds, is_highest)) = one.bounds else {
         let ticks = writer::ticks(writer, one.shape, one.form, "id");
-        let mut tests = writer::condition(writer, one.shape, one.form, "id");
+        // A column takes values of any type.
+        let type_of = match one.form.shell {
+            Shell::Number => "integer",
+            Shell::Bytes => "blob",
+            _ => "text",
+        };
+        let mut tests = vec![format!("typeof(id) = '{type_of}'")];
+        tests.extend(writer::condition(writer, one.shape, one.form, "id"));
         tests.extend(
             one.last_ticks()
                 .map(|last| format!("{ticks} BETWEEN 0 AND {last}")),
         );
         let time = time(one, &ticks);
-        return match tests.is_empty() {
-            true => time,
-            false => format!("CASE WHEN {} THEN {time} END", tests.join(" AND ")),
-        };
+        return format!("CASE WHEN {} THEN {time} END", tests.join(" AND "));
     };
-    // SQLite keeps milliseconds.
-    let seconds = "CAST(strftime('%s', moment) AS INTEGER)";
-    let millis = format!("({seconds} * 1000 + CAST(substr(strftime('%f', moment), 4) AS INTEGER))");
+    // SQLite keeps milliseconds, which a number of days has exactly when it is rounded. `%s` and `%f` do not fit together in
+    // older versions: `%s` of 12:59:59.9999 is that of 13:00:00, and `%f` is 59.999.
+    let millis = "CAST(round((julianday(moment) - 2440587.5) * 86400000) AS INTEGER)".to_owned();
     let ticks = one.ticks_of(writer, &millis, is_highest);
     let key = writer::key(
         writer, one.shape, bounds, one.form, &ticks, "bucket", is_highest,
@@ -93,8 +97,20 @@ impl Writer for Sqlite {
         match form.shell {
             Shell::Number => None,
             Shell::Bytes => Some(format!("length({key}) = {}", form.count / 2)),
-            _ => Some(format!("length({key}) = {}", form.characters())),
+            // Bytes: the length of a text ends at a NUL.
+            _ => Some(format!(
+                "length(CAST({key} AS BLOB)) = {}",
+                form.characters()
+            )),
         }
+    }
+
+    /// `GLOB` compares by bytes, whatever the collation.
+    fn has_characters(&self, key: &str, runs: &[(String, usize)]) -> String {
+        let classes = runs
+            .iter()
+            .map(|(characters, count)| writer::class(characters).repeat(*count));
+        format!("{key} GLOB '{}'", classes.collect::<String>())
     }
 
     fn is_digit_of(&self, key: &str, form: &Form, digit: u32, values: &str) -> String {

@@ -60,6 +60,12 @@ pub(super) trait Writer {
     /// Whether a digit of the key is one of these.
     fn is_digit_of(&self, key: &str, form: &Form, digit: u32, values: &str) -> String;
 
+    /// Whether a text has these characters, so many of each in a row, as [`Form::characters_of`] returns them. It depends
+    /// on no collation.
+    fn has_characters(&self, _key: &str, _runs: &[(String, usize)]) -> String {
+        unreachable!("SQL Server and Oracle have no columns of text for keys")
+    }
+
     /// The number that some digits of the key are.
     fn digits(&self, key: &str, form: &Form, first: u32, count: u32) -> String;
 
@@ -86,6 +92,26 @@ pub(super) trait Writer {
     }
 }
 
+/// Returns a regular expression for a text of these characters; a class begins with its hyphen.
+pub(super) fn pattern(runs: &[(String, usize)]) -> String {
+    let parts = runs.iter().map(|(characters, count)| {
+        let class = class(characters);
+        match count {
+            1 => class,
+            count => format!("{class}{{{count}}}"),
+        }
+    });
+    format!("^{}$", parts.collect::<String>())
+}
+
+/// Returns a class of characters, which regular expressions and `GLOB` read in the same way.
+pub(super) fn class(characters: &str) -> String {
+    match characters.len() {
+        1 => characters.to_owned(),
+        _ => format!("[{characters}]"),
+    }
+}
+
 /// So many ones.
 pub(super) fn mask(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
@@ -101,6 +127,10 @@ pub(super) fn condition(writer: &dyn Writer, shape: &Shape, form: &Form, key: &s
         return tests.collect();
     }
     let mut tests: Vec<String> = writer.has_length(key, form).into_iter().collect();
+    if let Some(runs) = form.characters_of(shape) {
+        tests.push(writer.has_characters(key, &runs));
+        return tests;
+    }
     let digits = form.fixed_digits(shape);
     tests.extend(
         digits
