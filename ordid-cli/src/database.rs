@@ -49,6 +49,11 @@ impl Database {
         let cannot = |error: sqlx::Error| {
             Failure::could_not(format_args!("cannot connect to the database: {error}"))
         };
+        if is_server(url) && cuts_password(url) {
+            return Err(Failure::wrong(
+                "the URL has an @ behind its host: write / ? # and @ of a password as %2F %3F %23 and %40",
+            ));
+        }
         let database = match url.split_once(':').map_or("", |(scheme, _)| scheme) {
             "postgres" | "postgresql" => {
                 let session = match access {
@@ -154,9 +159,27 @@ pub(crate) fn argument(url: &str) -> String {
     let is_in_environment = std::env::var(VARIABLE).is_ok_and(|value| value == url);
     match () {
         () if is_in_environment => String::new(),
-        () if url.contains("://") && !url.starts_with("sqlite:") => format!(" \"${VARIABLE}\""),
+        () if is_server(url) => format!(" \"${VARIABLE}\""),
         () => format!(" {}", shell_word(url)),
     }
+}
+
+/// Whether it names a server, with `//` or without.
+fn is_server(url: &str) -> bool {
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    let is_known = matches!(scheme, "postgres" | "postgresql" | "mysql" | "mariadb");
+    is_known || url.contains("://") && scheme != "sqlite"
+}
+
+/// Whether the password seems to have a `/`, `?` or `#`, at which the host would end: its first part would be taken for the
+/// port, and messages would name it.
+fn cuts_password(url: &str) -> bool {
+    let place = url.split_once("://").map_or(url, |(_, place)| place);
+    let behind = place.find(['/', '?', '#']).map_or("", |at| &place[at..]);
+    // Parameters may have an @.
+    behind
+        .split_once('@')
+        .is_some_and(|(before, _)| !before.contains('='))
 }
 
 /// Returns where a server is: no user, and no password.
@@ -205,7 +228,25 @@ mod tests {
             argument("postgres://me:secret@host/db"),
             " \"$DATABASE_URL\""
         );
+        assert_eq!(argument("postgres:me:secret@host"), " \"$DATABASE_URL\"");
         assert_eq!(argument("data/shop.sqlite"), " data/shop.sqlite");
+        for cut in [
+            "12/34@host/db",
+            "p@ss/word@host/db",
+            "12?3@host",
+            "1#2@host",
+        ] {
+            assert!(cuts_password(&format!("postgres://me:{cut}")), "{cut}");
+        }
+        for whole in [
+            "me:p@ss@host/db",
+            "host/db?user=me@it",
+            "me@host",
+            "host",
+            "/db?host=/a",
+        ] {
+            assert!(!cuts_password(&format!("postgres://{whole}")), "{whole}");
+        }
         assert_eq!(argument("my shop's.sqlite"), r" 'my shop'\''s.sqlite'");
         assert_eq!(
             argument("sqlite://shop.sqlite?mode=rw"),

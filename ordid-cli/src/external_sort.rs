@@ -20,7 +20,7 @@ const BUFFER: usize = 1 << 16;
 
 /// Keys of one length.
 pub(crate) struct ExternalSort {
-    /// Bytes of a run in memory.
+    /// Bytes of memory.
     memory: usize,
     length: usize,
     run: Vec<u8>,
@@ -39,8 +39,7 @@ impl ExternalSort {
     /// Takes so many bytes of memory.
     pub(crate) fn new(memory: usize) -> Self {
         Self {
-            // Sorting takes a reference and a copy of each key.
-            memory: memory / 3,
+            memory,
             length: 0,
             run: Vec::new(),
             levels: Vec::new(),
@@ -58,8 +57,16 @@ impl ExternalSort {
     /// The temporary file cannot be written.
     pub(crate) fn add(&mut self, key: &[u8]) -> Result<(), Failure> {
         self.length = key.len();
-        if self.run.len() + key.len() > self.memory {
+        // Sorting takes a reference and a copy of each key.
+        let keys = self.memory / (2 * key.len() + size_of::<&[u8]>());
+        let room = keys.max(1) * key.len();
+        if self.run.len() + key.len() > room {
             self.spill()?;
+        }
+        if self.run.len() + key.len() > self.run.capacity() {
+            // Twice as much, but no more than a run has.
+            let capacity = (2 * self.run.capacity()).clamp(room.min(BUFFER), room);
+            self.run.reserve_exact(capacity - self.run.len());
         }
         let rises = self.last.as_slice() < key || self.last.is_empty();
         self.rises &= rises;
@@ -212,9 +219,12 @@ fn cannot(error: io::Error) -> Failure {
 mod tests {
     use super::*;
 
+    /// The memory that a key of eight bytes takes: twice its own, and a reference.
+    const KEY: usize = 2 * 8 + 16;
+
     /// Counts repeated keys with room for three of them.
     fn repeated(keys: &[u64]) -> u64 {
-        let mut sort = ExternalSort::new(3 * 3 * 8);
+        let mut sort = ExternalSort::new(3 * KEY);
         for key in keys {
             sort.add(&key.to_be_bytes()).unwrap();
         }
@@ -238,7 +248,7 @@ mod tests {
         let falling: Vec<u64> = rising.iter().rev().copied().collect();
         let both: Vec<u64> = rising.iter().chain(&falling).copied().collect();
         for (keys, expected) in [(&rising, 0), (&falling, 0), (&both, 1_500)] {
-            let mut sort = ExternalSort::new(3 * 3 * 8);
+            let mut sort = ExternalSort::new(3 * KEY);
             for key in keys {
                 sort.add(&key.to_be_bytes()).unwrap();
                 let files: usize = sort.levels.iter().map(Vec::len).sum();

@@ -1,6 +1,7 @@
 //! How a command ends, and the exit codes.
 
 use std::{
+    borrow::Cow,
     fmt,
     io::{self, Write as _},
     process::ExitCode,
@@ -66,10 +67,42 @@ impl Failure {
     pub(crate) fn tell(&self) {
         if let Self::WrongUse(message) | Self::CouldNot(message) = self {
             let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+            let line = without_password(&line);
             // If stderr is closed, there is nobody to tell.
             let _ = writeln!(io::stderr(), "ordid: {line}");
         }
     }
+}
+
+/// Returns a text of lines without the users and passwords of URLs: `postgres://***@host/db`. An argument may have come to
+/// the wrong place, and a message repeats it.
+pub(crate) fn without_password(text: &str) -> Cow<'_, str> {
+    let has_some = |line: &str| line.contains("://") && line.contains('@');
+    let has_parameter = |line: &str| line.contains("://") && line.contains("password=");
+    if !text
+        .lines()
+        .any(|line| has_some(line) || has_parameter(line))
+    {
+        return Cow::Borrowed(text);
+    }
+    let lines = text.split_inclusive('\n').map(|line| {
+        let Some((before, url)) = line.split_once("://") else {
+            return line.to_owned();
+        };
+        // A password may have any character, so that only the last @ is surely behind it.
+        let url = match url.rsplit_once('@') {
+            Some((_, place)) => format!("***@{place}"),
+            None => url.to_owned(),
+        };
+        let mut parts = url.split("password=");
+        let mut shown = format!("{before}://{}", parts.next().unwrap_or_default());
+        for part in parts {
+            let end = part.find(|c: char| c == '&' || c == '\'' || c == '"' || c.is_whitespace());
+            shown = format!("{shown}password=***{}", &part[end.unwrap_or(part.len())..]);
+        }
+        shown
+    });
+    Cow::Owned(lines.collect())
 }
 
 /// Writing to stdout failed.
@@ -86,5 +119,34 @@ impl From<io::Error> for Failure {
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
         Self::could_not(format_args!("the database refused: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_no_password() {
+        for (text, shown) in [
+            ("no URL: me@host", "no URL: me@host"),
+            ("see https://docs.rs/ordid", "see https://docs.rs/ordid"),
+            (
+                "invalid value 'postgres://me:secret@host/db' for '<ENGINE>'\nnext",
+                "invalid value 'postgres://***@host/db' for '<ENGINE>'\nnext",
+            ),
+            ("mysql://me:se/c?r#e@t x@host", "mysql://***@host"),
+            ("a://u:p@h and b://u:secret@i", "a://***@i"),
+            (
+                "postgres://host/db?user=me&password=secret&a=b",
+                "postgres://host/db?user=me&password=***&a=b",
+            ),
+            (
+                "'postgres://h/db?password=secret' x",
+                "'postgres://h/db?password=***' x",
+            ),
+        ] {
+            assert_eq!(without_password(text), shown);
+        }
     }
 }

@@ -25,6 +25,7 @@ mod spelling;
 mod time;
 
 use std::{
+    borrow::Cow,
     io::{self, Write as _},
     process::ExitCode,
 };
@@ -35,7 +36,7 @@ use clap::{
 };
 
 use commands::Command;
-use failure::{COULD_NOT, Failure, WRONG_USE};
+use failure::{COULD_NOT, Failure, WRONG_USE, without_password};
 use output::{Color, Output};
 
 /// Makes, decodes and converts ordered primary keys, examines live tables, and moves them to ordered keys.
@@ -65,7 +66,11 @@ fn main() -> ExitCode {
                 _ => WRONG_USE,
             };
             // If the stream is closed, there is nobody to tell.
-            let _ = error.print();
+            let text = error.render().to_string();
+            let _ = match without_password(&text) {
+                Cow::Borrowed(_) => error.print(),
+                Cow::Owned(text) => write!(io::stderr(), "{text}"),
+            };
             if let Some(hint) = hint(&error) {
                 let _ = writeln!(io::stderr(), "\n{hint}");
             }

@@ -441,6 +441,225 @@ fn a_server_that_refuses_connections_is_named_at_once_without_its_password() {
 }
 
 #[test]
+fn no_message_has_the_password_of_a_url() {
+    let url = "postgres://me:secret@host.example/shop";
+    let commands: &[&[&str]] = &[
+        &[url],
+        &["sql", url],
+        &["sql", "postgres", "--scheme", url],
+        &["sql", "postgres", "--schema", url],
+        &["sql", "postgres", "--column", url],
+        &["sql", "postgres", url],
+        &["advise", url],
+        &["advise", "postgres", "--library", url],
+        &["schemes", url],
+        &["new", url],
+        &["new", "--prefix", url],
+        &["new", "--at", url],
+        &["new", "-n", url],
+        &["range", url, "2026-01-01", "2026-01-02"],
+        &["range", "uuid_v7", url, "2026-01-02"],
+        &["convert", "--to", url, KEY],
+        &["convert", "--to", "hex", url],
+        &["convert", "--to", "hex", "--from", "ulid", url],
+        &["inspect", url],
+        &["inspect", "--json", url],
+        &["inspect", "--engine", url, KEY],
+        &["verify", url],
+        &["verify", "--engine", url, "-"],
+        &["doctor", url, url],
+        &["doctor", url, "--frob", url],
+        &["doctor", "--json=postgres://me:secret@host.example/shop"],
+        &["doctor", "postgres://me:12secret/34@host.example/shop"],
+        &["doctor", "postgres://me:secret secret@127.0.0.1:1/shop"],
+        &[
+            "doctor",
+            "postgres://127.0.0.1:1/shop?user=me&password=secret&sslmode=frob",
+        ],
+        &["doctor", "oracle://me:secret@host.example/shop"],
+        &["doctor", "me:secret@host.example"],
+        &["plan", "shop.sqlite", "--table", url, "--to", url],
+        &["apply", url, url],
+        &["partition", "shop.sqlite", "--table", "a", "--scheme", url],
+        &["partition", "shop.sqlite", "--table", "a", "--by", url],
+        &["bench", "--keys", url],
+        &["bench", "--html", url, "/no/such/file"],
+        &["completions", url],
+        &["man", "/dev/null/postgres://me:secret@host.example/shop"],
+        &["--color", url, "schemes"],
+    ];
+    for command in commands {
+        for format in [&[][..], &["--json"]] {
+            let run = ordid(&[format, command].concat());
+            let all = format!("{}{}", run.stdout, run.stderr);
+            assert_ne!(run.code, Some(0), "{command:?}: {all}");
+            assert!(!all.contains("secret"), "{command:?}: {all}");
+        }
+    }
+    for command in [
+        &["inspect", "-"][..],
+        &["inspect", "--json", "-"],
+        &["inspect", "--full", "-"],
+    ] {
+        let run = ordid_with(command, &format!("{url}\n"));
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        assert!(
+            run.stdout.contains("://***@host.example/shop"),
+            "{}",
+            run.stdout
+        );
+    }
+    for command in [&["verify", "-"][..], &["verify", "--json", "-"]] {
+        let run = ordid_with(command, &format!("{KEY}\n{url}\n"));
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        assert!(!run.stdout.contains("secret"), "{}", run.stdout);
+        let run = ordid_with(command, &format!("{url}\n{KEY}\n"));
+        assert_eq!(run.code, Some(2), "{}", run.stdout);
+        assert!(!run.stderr.contains("secret"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_range_has_whole_steps_of_the_scheme() {
+    let range = |arguments: &[&str]| -> serde_json::Value {
+        let run = ordid(&[&["range", "--json"], arguments].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        serde_json::from_str(&run.stdout).expect("JSON")
+    };
+    let found = range(&[
+        "object_id",
+        "2026-01-01T00:00:00.5",
+        "2026-01-01T00:00:01.5",
+    ]);
+    // Keys of 00:00:01 may have been made before 00:00:01.5.
+    assert_eq!(found["ranges"][0]["lowest"], "6955b9000000000000000000");
+    assert_eq!(found["ranges"][0]["highest"], "6955b901ffffffffffffffff");
+    assert_eq!(found["ranges"][0]["end"], "6955b9020000000000000000");
+    let last = ["object_id", "2106-02-07T06:28:15Z", "2106-02-07T06:28:16Z"];
+    let found = range(&[&last[..], &["--engine", "postgres"]].concat());
+    assert_eq!(found["ranges"][0]["end"], serde_json::Value::Null);
+    let condition = found["where"].as_str().expect("a condition");
+    assert!(condition.contains("\"id\" <= "), "{condition}");
+    let shown = ordid(&[&["range"], &last[..]].concat()).stdout;
+    assert!(shown.contains("end     none"), "{shown}");
+}
+
+#[test]
+fn new_prints_no_key_if_a_time_has_too_few() {
+    let sonyflake = [
+        "new",
+        "sonyflake",
+        "--node",
+        "7",
+        "--at",
+        "2024-01-01",
+        "-n",
+    ];
+    refused(
+        &[&sonyflake[..], &["256257"]].concat(),
+        "there are 256256 keys of sonyflake at 2024-01-01T00:00:00.000Z",
+    );
+    let run = ordid(&[&sonyflake[..], &["256256"]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.stdout.lines().count(), 256_256);
+    refused(&["new", "object_id", "--at", "2200-01-01"], "does not fit");
+}
+
+/// Reads how much memory a command has had at most while it sorts, in kilobytes: it has then read the keys, and waits.
+#[cfg(target_os = "linux")]
+fn peak_memory(arguments: &[&str], keys: &str) -> u64 {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ordid"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let mut input = child.stdin.take().expect("stdin is a pipe");
+    input.write_all(keys.as_bytes()).expect("it reads");
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+    drop(input);
+    assert!(
+        child
+            .wait()
+            .expect("it is waited for once")
+            .code()
+            .is_some()
+    );
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number
+        .and_then(|number| number.parse().ok())
+        .expect("a number")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn verify_keeps_the_memory_that_it_is_given_for_integers() {
+    use std::fmt::Write as _;
+
+    // They fall, so that they are sorted. Three runs and more.
+    let mut keys = String::new();
+    for number in (1..=1_200_000_u64).rev() {
+        writeln!(keys, "{number}").expect("a text takes all");
+    }
+    let verify = ["verify", "--scheme", "sequence", "-", "--memory", "8"];
+    let without = peak_memory(&[&verify[..], &["--order-only"]].concat(), &keys);
+    let with = peak_memory(&verify, &keys);
+    // The buffer of a file that is written, and what the allocator does not give back.
+    assert!(
+        with <= without + 8 * 1_024 + 1_024,
+        "{with} KB, {without} KB without"
+    );
+}
+
+#[test]
+fn an_option_that_would_do_nothing_is_refused() {
+    refused(&["inspect", "-", "--engine", "mysql"], "add --full");
+    let full = ["inspect", "-", "--engine", "mysql", "--full"];
+    assert!(ordid_with(&full, KEY).stdout.contains("MySQL binary16"));
+    refused(
+        &[
+            "range",
+            "uuid_v7",
+            "2026-01-01",
+            "2026-01-02",
+            "--name",
+            "key",
+        ],
+        "--engine",
+    );
+    refused(
+        &[
+            "sql",
+            "postgres",
+            "--scheme",
+            "uuid_v7",
+            "--scheme",
+            "snowflake",
+            "--column",
+            "uuid",
+        ],
+        "PostgreSQL has no column \"uuid\" for keys of snowflake; it has bigint",
+    );
+}
+
+#[test]
+fn convert_asks_whether_16_digits_are_a_number_or_hex() {
+    let digits = "1234567890123456";
+    refused(
+        &["convert", "--to", "hex", digits],
+        "may be a number or 8 bytes in hex: say which by --from integer or --from hex",
+    );
+    let converted = |from| ordid(&["convert", "--to", "hex", "--from", from, digits]).stdout;
+    assert_eq!(converted("integer"), "000462d53c8abac0\n");
+    assert_eq!(converted("hex"), "1234567890123456\n");
+    let run = ordid(&["convert", "--to", "hex", "123456789012345"]);
+    assert_eq!(run.stdout, "00007048860ddf79\n", "{}", run.stderr);
+    let run = ordid(&["convert", "--to", "hex", "123456789012345a"]);
+    assert_eq!(run.stdout, "123456789012345a\n", "{}", run.stderr);
+}
+
+#[test]
 fn advise_quotes_tables_as_the_engine_does() {
     for (engine, table) in [
         ("oracle", "\"orders\""),

@@ -1,7 +1,7 @@
 //! SQL functions for people who look at tables: the time of a key, and the lowest and the highest key of a time.
 //!
 //! ```text
-//! ordid_uuid_v7_time(id)            the time in the key; NULL if it is no key of the scheme
+//! ordid_uuid_v7_time(id)            the time in the key; NULL if the value is no key of the scheme in this column
 //! ordid_uuid_v7_lowest(moment)      the lowest and the highest key of the millisecond that the time is in,
 //! ordid_uuid_v7_highest(moment)     for WHERE id >= ordid_uuid_v7_lowest(..) AND id < ordid_uuid_v7_lowest(..)
 //! ordid_uuid_v7_time_char26(id)     the same for a column of another form
@@ -181,7 +181,8 @@ impl Functions {
     ///
     /// # Errors
     ///
-    /// If there is no such scheme, or its keys tell no time: the error [`is_parse`](Error::is_parse).
+    /// If there is no such scheme, its keys tell no time, or they are not stored in the column that was named before: the
+    /// error [`is_parse`](Error::is_parse).
     pub fn of_scheme(mut self, name: &str) -> Result<Self, Error> {
         let found = catalogue::find(name).ok_or_else(|| {
             Error::parse(format!(
@@ -204,6 +205,7 @@ impl Functions {
         if self.schemes.iter().all(|known| known.name != found.name) {
             self.schemes.push(found);
         }
+        self.check_column()?;
         Ok(self)
     }
 
@@ -211,7 +213,8 @@ impl Functions {
     ///
     /// # Errors
     ///
-    /// If the engine has no such column for these keys: the error [`is_parse`](Error::is_parse), which lists the columns.
+    /// If the engine has no such column for these keys, or for those of one of the schemes that are named: the error
+    /// [`is_parse`](Error::is_parse), which lists the columns.
     pub fn of_column(self, name: &str) -> Result<Self, Error> {
         let mut names: Vec<&'static str> = self.parts().map(|(_, column, _)| column.name).collect();
         names.sort_unstable();
@@ -223,10 +226,32 @@ impl Functions {
                 names.join(", ")
             )));
         };
-        Ok(Self {
+        let functions = Self {
             column: Some(found),
             ..self
-        })
+        };
+        functions.check_column()?;
+        Ok(functions)
+    }
+
+    /// Refuses a column that one of the schemes is not stored in: its functions would be missing.
+    fn check_column(&self) -> Result<(), Error> {
+        let Some(name) = self.column else {
+            return Ok(());
+        };
+        for scheme in &self.schemes {
+            let has = columns(self.engine, scheme).map(|column| column.name);
+            let has: Vec<&str> = has.collect();
+            if !has.contains(&name) {
+                return Err(Error::parse(format!(
+                    "{} has no column {name:?} for keys of {}; it has {}",
+                    self.engine.name(),
+                    scheme.name,
+                    has.join(", ")
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the schemes and columns, and whether the column is the scheme's native one.

@@ -24,7 +24,8 @@ pub(crate) struct Arguments {
     /// The form to write
     #[arg(long, value_name = "FORM")]
     to: Form,
-    /// The form to read; without it, every form but `dotnet`, `sql-server` and `swapped` is told by its look
+    /// The form to read; without it, every form but `dotnet`, `sql-server` and `swapped` is told by its look. 16 digits
+    /// without a letter may be a number or 8 bytes in hex, so they need `integer` or `hex`
     #[arg(long, value_name = "FORM")]
     from: Option<Form>,
     /// The prefix of a TypeID
@@ -210,6 +211,11 @@ fn bytes_of(reading: &Reading, text: &str) -> Result<Vec<u8>, String> {
         .ok_or_else(|| format!("{text:?} is no key in a known form: if it is of `dotnet`, `sql-server` or `swapped`, say so by --from"))
 }
 
+/// Whether a text is as long as 8 bytes in hex, and has no letter by which they differ from a number.
+fn is_number_or_hex(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A key, in JSON.
 #[derive(Serialize)]
 struct Converted<'a> {
@@ -239,7 +245,13 @@ impl Arguments {
                 Some(form) => (form.read(given, &key), None),
                 None => {
                     let reading = spelling::read(&key, SystemClock.now());
-                    (bytes_of(&reading, &key), reading.prefix)
+                    let bytes = match is_number_or_hex(&key) {
+                        true => Err(format!(
+                            "{key:?} may be a number or 8 bytes in hex: say which by --from integer or --from hex"
+                        )),
+                        false => bytes_of(&reading, &key),
+                    };
+                    (bytes, reading.prefix)
                 }
             };
             // A TypeID keeps its prefix.

@@ -9,6 +9,7 @@
 //! first candidate, each with `engine`, `column`, `hex`, `literal` and `keeps_order`.
 
 use std::{
+    borrow::Cow,
     io::{self, BufRead, Write as _},
     sync::mpsc,
     thread,
@@ -24,7 +25,7 @@ use serde::Serialize;
 
 use crate::{
     engine::Engine,
-    failure::{Failure, Outcome},
+    failure::{Failure, Outcome, without_password},
     input::{self, Keys},
     output::{Output, Style},
     progress::Progress,
@@ -167,6 +168,12 @@ impl Arguments {
     /// The keys cannot be read, or the output cannot be written.
     pub(crate) fn run(self, output: &mut Output) -> Result<Outcome, Failure> {
         let now = SystemClock.now();
+        let is_list = self.keys == ["-"] && !self.full;
+        if is_list && self.engine.is_some() {
+            return Err(Failure::wrong(
+                "--engine is about what columns store, which a list does not show: add --full, or leave it out",
+            ));
+        }
         match input::keys(self.keys.clone())? {
             Keys::Lines(lines) if !self.full => list(lines, now, output),
             keys => {
@@ -180,7 +187,7 @@ impl Arguments {
                     if number > 0 && !output.is_json() {
                         output.line("")?;
                     }
-                    self.show(&key, &reading, output)?;
+                    self.show(&without_password(&key), &reading, output)?;
                 }
                 Ok(outcome)
             }
@@ -390,6 +397,10 @@ fn inspections(keys: &str, now: Timestamp, is_json: bool) -> Inspections {
     for key in keys.lines() {
         let reading = spelling::read(key, now);
         let first = reading.detection.candidates.first();
+        let key = &*match first {
+            Some(_) => Cow::Borrowed(key),
+            None => without_password(key),
+        };
         done.all_known &= first.is_some();
         done.count += 1;
         if is_json {

@@ -98,21 +98,46 @@ impl Arguments {
             self.print(output, key)?;
             return Ok(Outcome::Fine);
         }
+        if let Some(time) = self.at {
+            self.count_at(scheme, time)?;
+        }
         let generator = self.generator(scheme)?;
         let mut progress = Progress::new("keys", self.count);
-        for number in 0..self.count {
+        for _ in 0..self.count {
             let key = generator.generate().map_err(Failure::could_not)?;
-            if number == 0 && self.at.is_some() && key.timestamp().is_none() {
-                return Err(Failure::wrong(format_args!(
-                    "keys of {} do not tell a time, so --at means nothing to them",
-                    scheme.name
-                )));
-            }
             self.print(output, key)?;
             progress.add(1);
         }
         progress.finish();
         Ok(Outcome::Fine)
+    }
+
+    /// Makes the keys of a time once without printing them: it may have fewer, and no key is printed if some are missing.
+    fn count_at(&self, scheme: &'static Entry, time: Timestamp) -> Result<(), Failure> {
+        let generator = self.generator(scheme)?;
+        for number in 0..self.count {
+            match generator.generate() {
+                Ok(key) if key.timestamp().is_none() => {
+                    return Err(Failure::wrong(format_args!(
+                        "keys of {} do not tell a time, so --at means nothing to them",
+                        scheme.name
+                    )));
+                }
+                Ok(_) => {}
+                Err(error) if number > 0 && error.is_overflow() => {
+                    return Err(Failure::wrong(format_args!(
+                        "there are {number} keys of {} at {time} and in the seconds after it that a generator may run ahead \
+                         of its clock: ask for no more",
+                        scheme.name
+                    )));
+                }
+                Err(error) if error.is_clock() || error.is_overflow() => {
+                    return Err(Failure::wrong(error));
+                }
+                Err(error) => return Err(Failure::could_not(error)),
+            }
+        }
+        Ok(())
     }
 
     fn generator(&self, scheme: &'static Entry) -> Result<AnyGenerator, Failure> {

@@ -1,7 +1,10 @@
 //! `ordid range`: the keys of some time.
 //!
+//! Where the scheme counts time in steps longer than a millisecond, the range has the keys of each step that is in it in
+//! part: such a key may have been made in that part.
+//!
 //! JSON, one document: `scheme`, `from`, `to` (RFC 3339), `engine` and `column` or null, `ranges` with `lowest`, `highest`
-//! and `end` (the first key that is not in the range; null if the times end there), `where` or null.
+//! and `end` (the first key that is not in the range; null if the scheme has none, as its times end there), `where` or null.
 
 use std::ops::Range;
 
@@ -39,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "engine", value_parser = Known(column_names), hide_possible_values = true)]
     column: Option<String>,
     /// The name of the table's column
-    #[arg(long, default_value = "id")]
+    #[arg(long, requires = "engine", default_value = "id")]
     name: String,
 }
 
@@ -48,7 +51,7 @@ pub(crate) struct Arguments {
 struct Keys {
     lowest: String,
     highest: String,
-    end: String,
+    end: Option<String>,
 }
 
 /// The answer, in JSON.
@@ -86,10 +89,10 @@ impl Arguments {
             .map(|column| condition(&column, &self.name, &ranges))
             .transpose()?;
         if output.is_json() {
-            let keys = ranges.into_iter().map(|(range, highest)| Keys {
-                lowest: range.start.to_string(),
-                highest: highest.to_string(),
-                end: range.end.to_string(),
+            let keys = ranges.into_iter().map(|range| Keys {
+                lowest: range.lowest.to_string(),
+                highest: range.highest.to_string(),
+                end: range.end.map(|end| end.to_string()),
             });
             output.json(&Answer {
                 scheme: scheme.name,
@@ -102,13 +105,16 @@ impl Arguments {
             })?;
             return Ok(Outcome::Fine);
         }
-        for (number, (range, highest)) in ranges.iter().enumerate() {
+        for (number, range) in ranges.iter().enumerate() {
             if ranges.len() > 1 {
                 output.line(&format!("bucket  {number}"))?;
             }
-            output.line(&format!("lowest  {}", range.start))?;
-            output.line(&format!("highest {highest}"))?;
-            output.line(&format!("end     {} (not in it)", range.end))?;
+            output.line(&format!("lowest  {}", range.lowest))?;
+            output.line(&format!("highest {}", range.highest))?;
+            output.line(&match &range.end {
+                Some(end) => format!("end     {end} (not in it)"),
+                None => "end     none: the scheme has no later time".to_owned(),
+            })?;
         }
         if let Some(condition) = condition {
             output.line(&format!("WHERE {condition}"))?;
@@ -119,11 +125,16 @@ impl Arguments {
     }
 }
 
-/// Returns the ranges, each with its highest key.
-fn ranges(
-    scheme: &'static Entry,
-    times: Range<Timestamp>,
-) -> Result<Vec<(Range<AnyKey>, AnyKey)>, Failure> {
+/// The keys of some time.
+struct KeyRange {
+    lowest: AnyKey,
+    highest: AnyKey,
+    /// The first key of the next time; none if the scheme's times end.
+    end: Option<AnyKey>,
+}
+
+/// Returns the ranges, one for each bucket.
+fn ranges(scheme: &'static Entry, times: Range<Timestamp>) -> Result<Vec<KeyRange>, Failure> {
     let without = || {
         Failure::wrong(format_args!(
             "keys of {} are not ordered by a time in them; the table needs a column with the time",
@@ -140,31 +151,114 @@ fn ranges(
             scheme.name
         ))
     };
-    let ranges = scheme
-        .ranges(times)
-        .ok_or_else(without)?
-        .map_err(does_not_fit)?;
+    let lowest_at = |time| scheme.ranges(time..time).ok_or_else(without);
+    let lowest = lowest_at(times.start)?.map_err(does_not_fit)?;
     let highest = scheme
         .highest_at(last)
         .ok_or_else(without)?
-        .map_err(Failure::wrong)?;
-    Ok(ranges.into_iter().zip(highest).collect())
+        .map_err(does_not_fit)?;
+    let next = match next_step(&highest, times.end) {
+        Some(next) => lowest_at(next)?.ok(),
+        None => None,
+    };
+    let of = |(number, (lowest, highest)): (usize, (Range<AnyKey>, AnyKey))| KeyRange {
+        lowest: lowest.start,
+        highest,
+        end: next.as_ref().map(|next| next[number].start),
+    };
+    Ok(lowest
+        .into_iter()
+        .zip(highest)
+        .enumerate()
+        .map(of)
+        .collect())
 }
 
-fn condition(
-    column: &AnyColumn,
-    name: &str,
-    ranges: &[(Range<AnyKey>, AnyKey)],
-) -> Result<String, Failure> {
+/// Returns the first millisecond behind the step of the highest keys: the end, or later if the step is longer than that.
+fn next_step(highest: &[AnyKey], end: Timestamp) -> Option<Timestamp> {
+    let moment = highest.first()?.inspect()?.moment?;
+    let nanos = moment.unix_nanos + i128::from(moment.tick_nanos);
+    let millis = u64::try_from((nanos + 999_999).div_euclid(1_000_000)).ok()?;
+    Timestamp::from_unix_millis(millis.max(end.as_unix_millis())).ok()
+}
+
+fn condition(column: &AnyColumn, name: &str, ranges: &[KeyRange]) -> Result<String, Failure> {
     let name = column.quote(name);
+    let literal = |key: &AnyKey| column.literal(key).map_err(Failure::wrong);
     let mut conditions = Vec::with_capacity(ranges.len());
-    for (range, _) in ranges {
-        let start = column.literal(&range.start).map_err(Failure::wrong)?;
-        let end = column.literal(&range.end).map_err(Failure::wrong)?;
-        conditions.push(format!("{name} >= {start} AND {name} < {end}"));
+    for range in ranges {
+        let end = match &range.end {
+            Some(end) => format!("< {}", literal(end)?),
+            None => format!("<= {}", literal(&range.highest)?),
+        };
+        conditions.push(format!(
+            "{name} >= {} AND {name} {end}",
+            literal(&range.lowest)?
+        ));
     }
     Ok(match &conditions[..] {
         [only] => only.clone(),
         several => format!("({})", several.join(") OR (")),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use ordid_core::scheme::catalogue::CATALOGUE;
+
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_unix_millis(millis).unwrap()
+    }
+
+    #[test]
+    fn the_range_has_each_key_of_its_times_and_ends_where_the_next_step_begins() {
+        // All layouts have these times; Baidu's ends in 2024, and the second one of Sonyflake begins in 2025.
+        let times = [1_706_000_000_000, 1_760_000_000_000];
+        let mut checked = 0;
+        for scheme in CATALOGUE.iter().filter(|entry| entry.has_ranges()) {
+            let lowest = |millis| scheme.ranges(at(millis)..at(millis)).unwrap().unwrap();
+            let begin = times
+                .into_iter()
+                .find(|begin| scheme.ranges(at(*begin)..at(*begin)).unwrap().is_ok());
+            let begin = begin.unwrap();
+            for (from, length) in [(0, 1), (1, 1), (3, 2), (499, 3), (995, 9), (1_007, 1_400)] {
+                let (from, to) = (begin + from, begin + from + length);
+                for (number, range) in ranges(scheme, at(from)..at(to))
+                    .unwrap_or_else(|failure| panic!("{}: {failure:?}", scheme.name))
+                    .into_iter()
+                    .enumerate()
+                {
+                    checked += 1;
+                    let is_below = |left: &AnyKey, right: &AnyKey| left < right;
+                    let end = range.end.expect("a time that is not the last");
+                    for millis in from..to {
+                        let highest = scheme.highest_at(at(millis)).unwrap().unwrap()[number];
+                        assert!(!is_below(&lowest(millis)[number].start, &range.lowest));
+                        assert!(is_below(&highest, &end), "{}", scheme.name);
+                    }
+                    assert!(is_below(&range.highest, &end));
+                    assert_eq!(range.lowest, lowest(from)[number].start);
+                    // The first later step: nothing lies between the highest key of the last one and its begin.
+                    let last = lowest(to - 1)[number].start;
+                    let next = (to..).map(|millis| lowest(millis)[number].start);
+                    assert_eq!(Some(end), next.into_iter().find(|key| *key != last));
+                }
+            }
+        }
+        assert!(checked > 200, "{checked}");
+    }
+
+    #[test]
+    fn the_last_time_of_a_layout_has_no_end() {
+        let scheme = ordid_core::scheme::catalogue::find("object_id").unwrap();
+        let end = 4_294_967_296_000;
+        let ranges = ranges(scheme, at(end - 1_500)..at(end)).unwrap();
+        assert!(ranges[0].end.is_none());
+        assert_eq!(ranges[0].lowest.to_string(), "fffffffe0000000000000000");
+        let columns = scheme.columns();
+        let column = columns.iter().find(|it| it.name == "binary12").unwrap();
+        assert!(condition(column, "id", &ranges).unwrap().contains(" <= "));
+    }
 }

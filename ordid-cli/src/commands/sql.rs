@@ -72,6 +72,11 @@ impl Arguments {
                     "--schema is empty, expected the name of a schema",
                 ));
             }
+            if schema.contains("://") {
+                return Err(Failure::wrong(
+                    "--schema has a URL, expected the name of a schema",
+                ));
+            }
             if self.engine == Engine::Sqlite {
                 return Err(Failure::wrong(
                     "SQLite has no functions of SQL, so --schema has no meaning: leave it out",

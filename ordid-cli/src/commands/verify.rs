@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::{
     engine::Engine,
     external_sort::ExternalSort,
-    failure::{Failure, Outcome},
+    failure::{Failure, Outcome, without_password},
     input,
     output::{Output, Style},
     progress::Progress,
@@ -200,7 +200,7 @@ impl Arguments {
                 if answer.first.len() < SHOWN {
                     answer.first.push(Finding {
                         line: lines.number(),
-                        key: line.to_owned(),
+                        key: without_password(line).into_owned(),
                         problem,
                     });
                 }

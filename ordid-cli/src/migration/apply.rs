@@ -15,7 +15,12 @@ use super::{
     session::{Fault, Session},
     switch::BETWEEN,
 };
-use crate::{engine::Engine, failure::Failure, interrupt::Interrupt, progress::Progress};
+use crate::{
+    engine::Engine,
+    failure::{Failure, without_password},
+    interrupt::Interrupt,
+    progress::Progress,
+};
 
 /// How gently a plan is carried out.
 #[derive(Debug, Clone)]
@@ -365,5 +370,5 @@ impl<'p> Run<'p> {
 /// Tells the user of something that takes long.
 pub(crate) fn say(line: &str) {
     // If stderr is closed, there is nobody to tell.
-    let _ = writeln!(io::stderr(), "ordid: {line}");
+    let _ = writeln!(io::stderr(), "ordid: {}", without_password(line));
 }

@@ -80,6 +80,20 @@ fn names_are_refused_with_what_there_is() {
 }
 
 #[test]
+fn a_column_that_one_of_the_schemes_is_not_stored_in_is_refused() {
+    let both = |engine| {
+        let functions = Functions::new(engine).of_scheme("uuid_v7").unwrap();
+        functions.of_scheme("snowflake").unwrap()
+    };
+    let expected = "PostgreSQL has no column \"uuid\" for keys of snowflake; it has bigint";
+    let refused = both(Engine::Postgres).of_column("uuid").unwrap_err();
+    assert_eq!(refused.to_string(), expected);
+    let column = Functions::new(Engine::Postgres).of_column("uuid").unwrap();
+    let refused = column.of_scheme("snowflake").unwrap_err();
+    assert_eq!(refused.to_string(), expected);
+}
+
+#[test]
 fn a_schema_is_quoted() {
     let sql = |engine| {
         let functions = Functions::new(engine).in_schema("a\"b`c]");
