@@ -652,22 +652,38 @@ impl<B: RowBinder> Work<B> {
                     }
                 }
                 (Step::Commit, open) => match open.take() {
-                    Some(mut open) => {
+                    Some(mut ready) => {
                         let values_of_none = || no_values(&self.rows);
-                        let own = own_waits.take();
-                        is_spoilt |= !lock_waits::give_back(&mut open, own, values_of_none).await;
+                        let own = own_waits.as_ref();
+                        let given_back = lock_waits::give_back(&mut ready, own, values_of_none);
+                        if let Err(error) = given_back.await {
+                            is_spoilt = true;
+                            run.cannot_commit(match gid {
+                                Some(_) => FlushError::prepare(error),
+                                None => FlushError::commit(error),
+                            });
+                            *open = Some(ready);
+                            continue;
+                        }
                         run.commits(&mut self.unresolved);
                         if let (Some(gid), Some(part)) = (gid, &mut self.part) {
                             part.stage = Stage::Sent;
                             let values = || no_values(&self.rows);
-                            let prepared = prepare(open, two_phase, gid, values).await;
+                            let prepared = prepare(ready, two_phase, gid, values).await;
                             is_spoilt |= prepared.1;
                             run.committed(prepared.0, &mut self.unresolved);
                             continue;
                         }
-                        let committed = open.commit().await.map_err(|error| match run.is_own() {
-                            true => FlushError::commit(error),
-                            false => FlushError::release(error),
+                        let committed = ready.commit().await.map_err(|error| {
+                            let is_over = ends_the_users(scope, writer.engine, error.failure);
+                            let mut error = match run.is_own() {
+                                true => FlushError::commit(error),
+                                false => FlushError::release(error),
+                            };
+                            if is_over {
+                                error.set_rest(Rest::Over);
+                            }
+                            error
                         });
                         if committed.is_ok() {
                             values.fill();

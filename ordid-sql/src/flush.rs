@@ -458,6 +458,13 @@ impl Flush {
         };
     }
 
+    /// Reports that COMMIT cannot be sent: the transaction is rolled back.
+    pub(crate) fn cannot_commit(&mut self, failure: Failure) {
+        if let State::Sending(_) = self.state {
+            self.state = State::RollingBack(failure);
+        }
+    }
+
     /// Begins anew while rows are sent, after the transaction was rolled back. It is not counted as a retry.
     pub(crate) fn starts_over(&mut self) {
         if let State::Sending(_) = self.state {

@@ -640,6 +640,14 @@ impl<D> FlushRun<D> {
         }
     }
 
+    /// Reports that COMMIT cannot be sent.
+    pub(crate) fn cannot_commit(&mut self, error: FlushError<D>) {
+        let cause = error.failure();
+        self.flush.cannot_commit(cause);
+        self.cause = Some(cause);
+        self.error = Some((error, None));
+    }
+
     /// Says that COMMIT will be sent. From here on the commit is unresolved, also if the caller drops the flush
     /// before there is an answer.
     pub fn commits(&self, unresolved: &mut Option<UnresolvedCommit>) {

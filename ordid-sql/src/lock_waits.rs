@@ -86,16 +86,17 @@ pub(crate) async fn bound<T: FlushTransaction>(
     }
 }
 
-/// Gives the session its own values back, before the transaction ends. Returns whether it has them: if not, the
-/// connection must not be used again.
+/// Gives the session its own values back, before the transaction ends. If this fails, the connection must not be used
+/// again, and the transaction must not be committed: the server may have ended it, and says so only once. The COMMIT would
+/// succeed then, and commit nothing.
 pub(crate) async fn give_back<T: FlushTransaction>(
     open: &mut T,
-    own: Option<Statement>,
+    own: Option<&Statement>,
     values: impl Fn() -> T::Binder,
-) -> bool {
+) -> Result<(), DriverError<T::Error>> {
     match own {
-        Some(own) => open.set(&own, values()).await.is_ok(),
-        None => true,
+        Some(own) => open.set(own, values()).await,
+        None => Ok(()),
     }
 }
 

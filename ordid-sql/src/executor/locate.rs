@@ -58,8 +58,8 @@ impl Search {
     }
 }
 
-/// Returns whether the user's transaction is over if a savepoint could not be made in it: a cluster of MySQL or MariaDB can
-/// end it between two statements, and says so to the next one.
+/// Returns whether the user's transaction is over if a savepoint could not be made or released in it: a cluster of MySQL or
+/// MariaDB can end it between two statements, and says so to the next one.
 pub(super) fn ends_the_users(
     scope: TransactionScope,
     engine: &EngineProfile,
@@ -161,7 +161,7 @@ async fn replay<C: FlushConnection>(
             break;
         }
     }
-    let _ = lock_waits::give_back(&mut open, own_waits, || no_values(rows)).await;
+    let _ = lock_waits::give_back(&mut open, own_waits.as_ref(), || no_values(rows)).await;
     // Also where the connection counts as lost: the server may keep it open, with the transaction.
     search.rolled_back(open.rollback(false).await);
     failed

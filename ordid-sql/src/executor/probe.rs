@@ -61,8 +61,13 @@ pub(super) async fn probe<C: FlushConnection>(
     }
     run.probed(found);
     let is_lost = run.has_lost_connection();
-    let has_own = is_lost || lock_waits::give_back(&mut open, own_waits, || no_values(rows)).await;
-    open.rollback(is_lost).await.is_err() || !has_own
+    let mut is_spoilt = false;
+    if !is_lost {
+        let own = own_waits.as_ref();
+        let given_back = lock_waits::give_back(&mut open, own, || no_values(rows)).await;
+        is_spoilt = given_back.is_err();
+    }
+    open.rollback(is_lost).await.is_err() || is_spoilt
 }
 
 /// Looks for the marker row of a flush and, if the flush only inserts, for one of its rows whose key nobody else writes.

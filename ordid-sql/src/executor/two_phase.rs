@@ -306,7 +306,7 @@ pub(super) async fn roll_back<T: FlushTransaction>(
 ) -> std::result::Result<(), DriverError<T::Error>> {
     if !is_lost {
         // If this fails, the connection keeps the short waits of the flush. The rollback of the rows is more important.
-        let _ = lock_waits::give_back(&mut open, own_waits, &values).await;
+        let _ = lock_waits::give_back(&mut open, own_waits.as_ref(), &values).await;
     }
     if let (false, Some([end, rollback])) = (is_lost, gid.and_then(|gid| two_phase.abandon(gid))) {
         // It has ended where it could not be prepared, or was a victim of a deadlock.

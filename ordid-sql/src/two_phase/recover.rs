@@ -368,12 +368,13 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
     let fenced = open
         .execute(&marker, Binder::<S>::of_marker(fence_of(flush)))
         .await;
-    let has_own = lock_waits::give_back(&mut open, own_waits, values).await;
-    let ended = match fenced {
-        Ok(_) => Ok(open.commit().await),
-        Err(failed) => {
-            let _ = open.rollback(failed.error.failure == Failure::Lost).await;
-            Err(failed.error)
+    let given_back = lock_waits::give_back(&mut open, own_waits.as_ref(), values).await;
+    let has_own = given_back.is_ok();
+    let ended = match fenced.map_err(|failed| failed.error).and(given_back) {
+        Ok(()) => Ok(open.commit().await),
+        Err(error) => {
+            let _ = open.rollback(error.failure == Failure::Lost).await;
+            Err(error)
         }
     };
     if !has_own {

@@ -857,7 +857,13 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             let line = format!("waits of{}", numbers.join(" ").trim_end());
             let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
             return match self.connection.call(line).await {
-                Some(Answer::Fails(failure)) => Err(driver(failure).into()),
+                Some(Answer::Fails(failure)) => {
+                    if failure == Failure::Transient {
+                        // As a Galera node that says so once another node has ended the transaction.
+                        self.staged.clear();
+                    }
+                    Err(driver(failure).into())
+                }
                 _ => Ok(Changed::Rows(0)),
             };
         }

@@ -159,6 +159,43 @@ fn a_session_whose_waits_are_bounded_gets_its_own_values_back() {
     }
 }
 
+/// A node of Galera or of a group may have ended the transaction, and says so to the next statement. A COMMIT behind that
+/// succeeds and commits nothing.
+#[test]
+fn no_commit_follows_a_session_that_does_not_get_its_own_values_back() {
+    for failure in [Failure::Transient, Failure::Lost, Failure::Refused] {
+        let server = Server::default();
+        server.once("commit", Answer::Fails(Failure::Lost));
+        server.once("waits of 50", Answer::Succeeds);
+        server.once("waits of 50", Answer::Fails(failure));
+        let mut source = Source::new(&server);
+        source.engine.bounds_waits = LockWaits::InnodbLockWaitTimeout;
+        let mut work = inserts(2);
+        let flushed = flush::<false>(&mut work, source);
+        let log = log_after(&server, "2 insert items 1:a 2:b");
+        let end = match failure {
+            Failure::Lost => "2 waits of 50 86400; 2 drop; discard; ",
+            _ => "2 waits of 50 86400; 2 waits of 50 86400; 2 rollback; discard; ",
+        };
+        assert!(log.starts_with(end), "{log}");
+        match failure {
+            Failure::Refused => {
+                // The first COMMIT is still unresolved.
+                assert!(flushed.unwrap_err().is_commit_unknown());
+                assert!(
+                    server.items().is_empty() && !log.contains("commit"),
+                    "{log}"
+                );
+            }
+            _ => {
+                assert_eq!(flushed.unwrap().rows(), 2);
+                assert_eq!(server.items().len(), 2);
+                assert_eq!(log.matches("commit").count(), 1, "{log}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_session_that_waits_for_less_keeps_its_values() {
     let server = Server::default();

@@ -83,6 +83,26 @@ fn a_users_transaction_that_ends_while_the_row_is_sought_is_over() {
     }
 }
 
+/// A cluster may end it before the savepoint is released. PostgreSQL lets it be rolled back.
+#[test]
+fn a_users_transaction_that_has_ended_at_the_release_is_over() {
+    for (updates, is_over) in [
+        (Updates::RowByRow, true),
+        (EngineProfile::POSTGRES.updates, false),
+    ] {
+        for failure in [Failure::Transient, Failure::Refused] {
+            let server = Server::default();
+            server.once("commit", Answer::Fails(failure));
+            let mut source = Source::<false>::only(&server);
+            source.engine.updates = updates;
+            let error = flush_in(&mut inserts(2), source).unwrap_err();
+            assert!(!error.is_commit_unknown(), "{error}");
+            let is_over = is_over && failure == Failure::Transient;
+            assert_eq!(error.is_transaction_over(), is_over, "{error}");
+        }
+    }
+}
+
 /// As after the flush itself: what is open there, the next statements would add to.
 #[test]
 fn a_connection_on_which_the_row_was_sought_is_given_up_if_it_cannot_be_rolled_back() {

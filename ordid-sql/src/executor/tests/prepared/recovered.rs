@@ -222,6 +222,23 @@ fn a_recovery_waits_until_its_fence_is_on_the_disk() {
     );
 }
 
+/// A server that has ended the transaction of the fence says so to the statement that sets the waits of the session back.
+#[test]
+fn a_fence_is_not_committed_behind_waits_that_cannot_be_set_back() {
+    for failure in [Failure::Transient, Failure::Lost, Failure::Refused] {
+        let servers = servers_of([Way::Xa; 3]);
+        leave(&servers, 1, Uuid::generate());
+        servers[0].once("waits of 50", Answer::Fails(failure));
+        let error = recover(&servers).unwrap_err();
+        assert!(!error.is_commit_unknown(), "{error}");
+        assert_eq!(prepared(&servers), [0, 1, 0]);
+        let log = servers[0].log();
+        assert!(log.iter().all(|it| !it.contains("commit")), "{log:?}");
+        assert!(log.contains(&"discard".to_owned()), "{log:?}");
+        assert_eq!(recover(&servers).unwrap().rolled_back.len(), 1);
+    }
+}
+
 /// All databases of one server of MySQL list the same transactions, which flushes prepare and end meanwhile.
 #[test]
 fn what_is_prepared_or_ended_while_databases_are_asked_shows_no_other_order() {

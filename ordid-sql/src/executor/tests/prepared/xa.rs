@@ -67,6 +67,36 @@ fn a_transaction_of_xa_is_rolled_back_by_its_id_or_its_connection_closed() {
     }
 }
 
+/// A server that has ended the transaction says so to the statement that sets the waits of the session back.
+#[test]
+fn nothing_is_committed_or_prepared_behind_waits_that_cannot_be_set_back() {
+    for way in [Way::Xa, Way::BoundXa] {
+        for shard in 0..3 {
+            for failure in [Failure::Transient, Failure::Lost, Failure::Refused] {
+                let servers = servers_of([way; 3]);
+                servers[shard].once("waits of 50", Answer::Fails(failure));
+                match flush_all(&mut unit(), &servers) {
+                    Ok(flushed) => {
+                        assert_ne!(failure, Failure::Refused);
+                        assert_eq!(flushed[shard].retries, 1);
+                        assert_eq!(items(&servers), [2; 3]);
+                    }
+                    Err(error) => {
+                        assert_eq!(failure, Failure::Refused, "{error}");
+                        assert!(!error.is_commit_unknown(), "{error}");
+                        assert_eq!(items(&servers), [0; 3]);
+                        let outcome = &error.shards().unwrap()[shard];
+                        let text = outcome.as_ref().unwrap_err().to_string();
+                        let step = ["commit", "prepare"][usize::from(shard > 0)];
+                        assert!(text.starts_with(&format!("cannot {step}")), "{text}");
+                    }
+                }
+                assert_eq!(prepared(&servers), [0; 3]);
+            }
+        }
+    }
+}
+
 /// MySQL has ended it at a deadlock, and says so at `XA END`.
 #[test]
 fn what_cannot_be_prepared_is_rolled_back_and_tried_again() {
