@@ -226,7 +226,11 @@ impl<C: Client> MysqlConnection<C> {
         if self.client.conn().is_disconnected() {
             return Err(self.lost(OwnError::ConnectionClosed));
         }
-        let has_transaction = C::IS_USERS && self.has_transaction().await?;
+        let has_transaction = match C::IS_USERS {
+            true => self.has_transaction().await?,
+            // A pool that resets no connections may lend one on which somebody has left a transaction open.
+            false => self.was_in_transaction(),
+        };
         // Behind the question: what is read for a prepared statement may promise more than ever comes.
         self.prepare_to_close().await?;
         Ok(has_transaction)
@@ -373,12 +377,19 @@ impl<C: Client> FlushTransaction for MysqlTransaction<'_, C> {
         rows.collect::<Result<_, _>>().map_err(classify)
     }
 
-    /// A transaction whose COMMIT failed may be open.
+    /// A transaction whose COMMIT failed may be open. If the connection is whole, it is rolled back, so that the connection
+    /// need not be closed.
     async fn commit(self) -> Result<(), DriverError<Error>> {
         match self.scope {
             TransactionScope::Transaction => {
-                let committed = self.connection.run("COMMIT").await;
-                committed.map_err(classify_commit)?;
+                if let Err(error) = self.connection.run("COMMIT").await {
+                    let error = classify_commit(error);
+                    if error.failure != Failure::Lost {
+                        // If this fails, it is closed.
+                        let _ = self.connection.roll_back().await;
+                    }
+                    return Err(error);
+                }
             }
             TransactionScope::Savepoint => self.connection.run(RELEASE).await.map_err(classify)?,
         }

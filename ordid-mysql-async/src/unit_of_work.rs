@@ -94,7 +94,8 @@ impl UnitOfWork {
     ///
     /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice. Otherwise says what
     /// failed to be done, in which table, which chunk, and with which row's key. To find the row, what was sent is sent once
-    /// more up to it, in a transaction that is rolled back.
+    /// more up to it, in a transaction that is rolled back. If the pool resets no connections and lends one with a transaction
+    /// open, it is not touched ([`is_connection_state`](crate::FlushError::is_connection_state)).
     pub async fn flush(&mut self, pool: &Pool) -> Result<Flushed, Error> {
         let source = PoolSource::of(pool);
         self.0.flush(source, TransactionScope::Transaction).await

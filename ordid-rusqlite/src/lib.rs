@@ -79,7 +79,7 @@
 //! [`UnitOfWork::flush_with`] takes what lends connections, such as `|| pool.get()` of a pool of r2d2. The first of them
 //! also shows how async code flushes.
 //!
-//! A statement has up to a hundred rows. Those that a flush sends several times, and short ones, stay prepared
+//! A statement has up to fifty rows. Those that a flush sends several times, and short ones, stay prepared
 //! (`prepare_cached`). rusqlite keeps 16 of them for a connection, yours among them, unless
 //! `set_prepared_statement_cache_capacity` says otherwise.
 //!

@@ -74,8 +74,8 @@ pub(crate) trait Calls: Send {
     /// Sends a request, and does not wait for its answer if the client can go on without it.
     fn hand_over(&mut self, sql: &str);
 
-    /// Closes the connection. `miscounts` says that it is open, and takes the answer to one request for that to another.
-    fn close(self, miscounts: bool);
+    /// Closes the connection, which may be closed already.
+    fn close(self);
 }
 
 /// A `COPY` that takes rows.
@@ -171,7 +171,7 @@ impl<C: AsClient> Calls for Awaited<C> {
         let _ = request.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
     }
 
-    fn close(self, _: bool) {
+    fn close(self) {
         self.0.close();
     }
 }
@@ -281,17 +281,20 @@ mod blocking {
             let _ = self.0.batch_execute(sql);
         }
 
-        /// A pool looks whether its client is closed, and a lost one is. One that miscounts is closed by the server, as
-        /// neither a pool's nor the user's can be closed here.
-        fn close(mut self, miscounts: bool) {
-            if !miscounts {
-                return;
-            }
+        /// Neither a pool's client nor the user's can be closed here, so the server ends the session, unless it has ended.
+        fn close(mut self) {
             // A role that was set may not end its own session by `pg_terminate_backend`, where the user who has logged in is a
             // superuser. This asks for no privilege.
-            self.hand_over("ROLLBACK; SET idle_in_transaction_session_timeout = 1; BEGIN");
-            // The answer to it comes for a later request. So there are some, until the end is noticed: a client that seems to
-            // be open would be lent again.
+            let ends = "ROLLBACK; SET idle_in_transaction_session_timeout = 1; BEGIN";
+            if self
+                .0
+                .batch_execute(ends)
+                .is_err_and(|error| error.is_closed())
+            {
+                return;
+            }
+            // The answer to it may come for a later request. So there are some, until the end is noticed: a client that seems
+            // to be open would be lent again.
             for attempt in 1..=ATTEMPTS {
                 std::thread::sleep(Duration::from_millis(5) * attempt);
                 if self

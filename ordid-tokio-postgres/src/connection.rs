@@ -175,10 +175,10 @@ impl<C: Calls> Drop for PgConnection<C> {
             is_lost,
             miscounts,
         } = &mut self.state;
-        let miscounts = *miscounts.get_mut();
-        let closes = miscounts || *is_lost.get_mut() || *is_busy.get_mut() && !self.is_users;
+        let closes =
+            *miscounts.get_mut() || *is_lost.get_mut() || *is_busy.get_mut() && !self.is_users;
         if let Some(client) = self.client.take().filter(|_| closes) {
-            client.close(miscounts);
+            client.close();
         }
     }
 }

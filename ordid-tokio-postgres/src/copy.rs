@@ -13,7 +13,7 @@ use ordid_sql::{
 };
 use tokio_postgres::{
     Error,
-    types::{IsNull, ToSql, Type},
+    types::{Format, IsNull, ToSql, Type},
 };
 
 use crate::{
@@ -39,7 +39,7 @@ pub(crate) struct CopyPiece {
     row: usize,
     /// Which column of the row is next.
     column: usize,
-    /// Whether the row has a value of another type than its column's.
+    /// Whether the row has a value of another type than its column's, or one that is sent as text.
     is_misfit: bool,
 }
 
@@ -93,7 +93,11 @@ impl CopyPiece {
         if self.is_misfit {
             return Ok(());
         }
-        let Some(ty) = self.types.get(self.column).filter(|ty| T::accepts(ty)) else {
+        let fits = |ty: &&Type| {
+            let is_binary = |value: &T| matches!(value.encode_format(ty), Format::Binary);
+            T::accepts(ty) && value.is_none_or(is_binary)
+        };
+        let Some(ty) = self.types.get(self.column).filter(fits) else {
             self.is_misfit = true;
             return Ok(());
         };

@@ -95,7 +95,8 @@ impl UnitOfWork {
     /// [`not_bulk`](crate::FlushedTable::not_bulk) says why the others were not. Many rows that are upserted or updated may
     /// be copied into a temporary table, which these do not count.
     ///
-    /// - Copied are columns of PostgreSQL's own scalar types, without arrays, enums and domains.
+    /// - Copied are columns of PostgreSQL's own scalar types, without arrays, enums and domains, and rows without a value that
+    ///   is sent as text (`ToSql::encode_format`).
     /// - Not copied are views and foreign tables, tables with rules, active row-level security or triggers, columns that an
     ///   `INSERT` may not set, and anything before PostgreSQL 12.
     /// - Many rows may be on their way when one is refused. [`Error::chunk`](crate::FlushError::chunk) and
@@ -116,6 +117,9 @@ impl UnitOfWork {
     /// As [`flush`](Self::flush), over clients that a function makes, or a pool lends: one at a time.
     ///
     #[doc = ordid_sql::documentation!(flush_with)]
+    ///
+    /// A pool must lend connections without an open transaction: they are not asked for one, and the COMMIT of the flush would
+    /// commit it.
     ///
     /// Dropped, the flush gives its connection back to the pool, which may lend it at once: the ROLLBACK is sent before
     /// anything else. Whoever takes it waits until the server has ended the statement that was under way.

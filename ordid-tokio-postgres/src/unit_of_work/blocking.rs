@@ -60,6 +60,9 @@ impl UnitOfWork {
     ///
     #[doc = ordid_sql::documentation!(flush_with)]
     ///
+    /// A pool must lend connections without an open transaction: they are not asked for one, and the COMMIT of the flush would
+    /// commit it.
+    ///
     /// # Errors
     ///
     /// As [`flush`](Self::flush), and where the function fails as often as the flush is tried.

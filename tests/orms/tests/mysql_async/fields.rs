@@ -1,6 +1,6 @@
 //! Fields of mysql_async's types, rows that an update finds as they are, and transactions that are open.
 
-use std::time::Duration;
+use std::{sync::mpsc, thread, time::Duration};
 
 use ::mysql_async::{
     TxOpts, Value,
@@ -8,8 +8,11 @@ use ::mysql_async::{
 };
 use libtest_mimic::Trial;
 use ordid::{Assigned, KeyType as _, OrderedKey};
-use ordid_mysql_async::UnitOfWork;
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_mysql_async::{Retry, UnitOfWork};
+use ordid_tests::{
+    servers::Servers,
+    trials::{self, Outcome},
+};
 
 use sqlx::MySql;
 
@@ -22,6 +25,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) 
         rows_that_have_the_values_already_count_as_updated,
         names_that_have_marks_of_parameters_are_names,
         an_open_transaction_is_refused,
+        a_commit_that_does_not_get_its_lock_leaves_the_connection,
         a_savepoint_that_fails_leaves_the_transaction_as_it_was,
         a_transaction_that_has_ended_is_refused_and_its_connection_is_left,
         what_the_database_fills_may_be_of_any_type,
@@ -191,6 +195,50 @@ async fn an_open_transaction_is_refused(url: String) -> Outcome {
     work(numbers(2)).flush_on(&mut conn).await?;
     assert_eq!(number(&mut looks, "COUNT(*) FROM numbers").await?, 5);
     Ok(())
+}
+
+async fn a_commit_that_does_not_get_its_lock_leaves_the_connection(url: String) -> Outcome {
+    let mut conn = connect(&url).await?;
+    execute(&mut conn, &[PEOPLE, "SET SESSION lock_wait_timeout = 1"]).await?;
+    let mut work = work([person(1)]).with_retry(Retry::NONE);
+    let (ends, end) = mpsc::channel();
+    let mut holds = Some((url, end));
+    work.observe(move |_| {
+        let (is_locked, locked) = mpsc::channel();
+        if let Some((url, end)) = holds.take() {
+            thread::spawn(move || trials::run(|| hold_commits(url, is_locked, end)));
+        }
+        let _ = locked.recv();
+    });
+    let error = work.flush_on(&mut conn).await.unwrap_err();
+    assert!(
+        error.is_transient() && !error.is_commit_unknown(),
+        "{error}"
+    );
+    drop(ends);
+    assert_eq!(number(&mut conn, "COUNT(*) FROM people").await?, 0);
+    execute(&mut conn, &["SET SESSION lock_wait_timeout = 20"]).await?;
+    work.observe(|_| ());
+    assert_eq!(work.flush_on(&mut conn).await?.rows(), 1);
+    assert_eq!(number(&mut conn, "COUNT(*) FROM people").await?, 1);
+    Ok(())
+}
+
+/// Lets no COMMIT through until the other end of `end` is dropped.
+async fn hold_commits(
+    url: String,
+    is_locked: mpsc::Sender<()>,
+    end: mpsc::Receiver<()>,
+) -> Outcome {
+    let mut holder = connect(&url).await?;
+    let lock = [
+        "SET SESSION lock_wait_timeout = 20",
+        "FLUSH TABLES WITH READ LOCK",
+    ];
+    execute(&mut holder, &lock).await?;
+    is_locked.send(())?;
+    let _ = end.recv();
+    Ok(holder.disconnect().await?)
 }
 
 async fn a_savepoint_that_fails_leaves_the_transaction_as_it_was(url: String) -> Outcome {

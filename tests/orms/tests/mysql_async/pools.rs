@@ -21,6 +21,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) 
     ordid_tests::address_tests!(
         trials, servers, MySql: server, "pools::";
         connections_that_are_lost_are_made_again,
+        a_transaction_that_somebody_has_left_open_is_not_committed,
         a_pool_of_one_connection_goes_past_one_that_does_not_answer,
         a_pool_without_a_server_ends_the_flush,
         a_pool_that_is_closed_ends_the_flush,
@@ -70,6 +71,30 @@ async fn connections_that_are_lost_are_made_again(url: String) -> Outcome {
         let expected = 20 * (round + 1);
         assert_eq!(number(&mut looks, "COUNT(*) FROM cities").await?, expected);
     }
+    Ok(pool.disconnect().await?)
+}
+
+/// A pool that resets no connections lends one with the transaction of whoever had it before.
+async fn a_transaction_that_somebody_has_left_open_is_not_committed(url: String) -> Outcome {
+    let mut looks = connect(&url).await?;
+    execute(&mut looks, &[CREATE]).await?;
+    let one = PoolConstraints::new(1, 1).ok_or("one is not too many")?;
+    let options = PoolOpts::default().with_constraints(one);
+    let options = options.with_reset_connection(false);
+    let pool = Pool::new(mysql::options(&url)?.pool_opts(options));
+    let mut work = cities(3);
+    for begin in ["START TRANSACTION", "SET autocommit = 0"] {
+        let mut conn = pool.get_conn().await?;
+        let insert = "INSERT INTO cities VALUES (UNHEX(REPEAT('00', 16)))";
+        execute(&mut conn, &[begin, insert]).await?;
+        drop(conn);
+        let error = work.flush(&pool).await.unwrap_err();
+        assert!(error.is_connection_state(), "{error}");
+        assert_eq!(number(&mut looks, "COUNT(*) FROM cities").await?, 0);
+        let mut conn = pool.get_conn().await?;
+        execute(&mut conn, &["ROLLBACK", "SET autocommit = 1"]).await?;
+    }
+    assert_eq!(work.flush(&pool).await?.rows(), 3);
     Ok(pool.disconnect().await?)
 }
 

@@ -105,6 +105,20 @@ async fn a_pool_of_r2d2_lends_clients(url: String) -> Outcome {
             .flush_with_blocking(get)?;
         assert_eq!(flushed.rows(), 20);
         assert_eq!(count(client)?, 1_520);
+
+        // The connection stays open and takes no writes, as of a server that has become a standby.
+        let read_only = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
+        pool.get()?.batch_execute(read_only)?;
+        let mut work = cities(20).with_retry(Retry::DEFAULT);
+        let flushed = work.flush_with_blocking(get)?;
+        assert_eq!((flushed.rows(), flushed.retries), (20, 1));
+        assert_eq!(count(client)?, 1_540);
+
+        // The user's own client stays the user's.
+        client.batch_execute(read_only)?;
+        let error = cities(1).flush_blocking(client).unwrap_err();
+        assert!(error.is_connection_lost(), "{error}");
+        assert_eq!(count(client)?, 1_540);
         Ok(())
     })
     .await

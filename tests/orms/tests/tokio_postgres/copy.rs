@@ -5,7 +5,11 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use ::tokio_postgres::{Client, types::Json};
+use ::tokio_postgres::{
+    Client,
+    types::{Format, IsNull, Json, ToSql, Type, to_sql_checked},
+};
+use bytes::BytesMut;
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
 use ordid_tests::{
@@ -32,6 +36,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         rows_are_what_an_insert_writes,
         few_rows_and_open_transactions_are_inserted,
         what_a_copy_would_do_otherwise_is_inserted,
+        values_that_are_sent_as_text_are_inserted,
         row_level_security_is_kept,
         a_server_may_talk_while_rows_are_copied,
         a_command_that_is_refused_leaves_the_connection,
@@ -182,6 +187,70 @@ async fn what_a_copy_would_do_otherwise_is_inserted(url: String) -> Outcome {
             assert!(is_so(&client, found).await?, "{setup}");
         }
         client.batch_execute(DROP).await?;
+    }
+    Ok(())
+}
+
+/// A number that is sent as text from 2,000 on. As a binary integer, its four digits would be another number.
+#[derive(Debug, Clone)]
+struct Worded(i32);
+
+impl ToSql for Worded {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self.encode_format(ty) {
+            Format::Binary => self.0.to_sql(ty, out),
+            Format::Text => self.0.to_string().as_str().to_sql(&Type::TEXT, out),
+        }
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        <i32 as ToSql>::accepts(ty)
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        match self.0 {
+            ..2_000 => Format::Binary,
+            _ => Format::Text,
+        }
+    }
+
+    to_sql_checked!();
+}
+
+#[derive(OrderedKey, Clone)]
+#[ordid(table = "worded")]
+struct WordedRow {
+    id: Native,
+    number: Option<Worded>,
+}
+
+async fn values_that_are_sent_as_text_are_inserted(url: String) -> Outcome {
+    let mut client = connect(&url).await?;
+    client
+        .batch_execute("CREATE TABLE worded (id uuid PRIMARY KEY, number integer)")
+        .await?;
+    for (first, copies) in [(0, true), (1_900, false), (2_000, false)] {
+        let rows = (first..first + 1_200).map(|number| WordedRow {
+            id: Native::generate(),
+            number: (number % 3 != 0).then_some(Worded(number)),
+        });
+        let flushed = work(rows).flush(&mut client).await?;
+        let (rows, bulk) = copied(&flushed);
+        assert_eq!((rows, bulk == rows), (1_200, copies), "{first}");
+        if !copies {
+            let reason = Some(NotBulk::Value(Some("number")));
+            assert_eq!(flushed.tables[0].not_bulk, reason, "{first}");
+        }
+        let last = first + 1_199;
+        let written = format!(
+            "(SELECT count(*) = 1200 AND count(number) = 800 AND min(number) >= {first} AND max(number) <= {last} FROM worded)"
+        );
+        assert!(is_so(&client, &written).await?, "{first}");
+        client.batch_execute("TRUNCATE worded").await?;
     }
     Ok(())
 }
