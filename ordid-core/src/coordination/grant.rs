@@ -404,7 +404,8 @@ pub trait NodeAllocator: Send + Sync {
     ///
     /// [`Fenced`](CoordinationFailure::Fenced),
     /// [`CeilingRegressed`](CoordinationFailure::CeilingRegressed), and as
-    /// [`acquire`](Self::acquire). After any of them the grant stays good up to its ceiling.
+    /// [`acquire`](Self::acquire). After `CeilingRegressed` make no more keys with the grant, because the store may have
+    /// granted the same node and times to another holder. After the others the grant stays good up to its ceiling.
     fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error>;
 
     /// Gives a node back, with the newest time in keys of this grant: no key may be made with it from

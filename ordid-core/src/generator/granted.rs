@@ -479,6 +479,10 @@ where
             {
                 let held = self.held();
                 if held.closed.is_some() {
+                    let failure = held.failure.as_ref();
+                    if failure.is_some_and(is_regressed) {
+                        return Err(expired(&held.grant, failure, None));
+                    }
                     return Err(Error::coordination(
                         CoordinationFailure::Expired,
                         "this generator was closed and its node given back",
@@ -589,6 +593,11 @@ fn expired(grant: &Grant, failure: Option<&Error>, ran_ahead: Option<(u64, u64)>
         (None, None) => "it was not renewed in time".to_owned(),
     };
     Error::coordination(CoordinationFailure::Expired, format!("{grant}: {why}"))
+}
+
+/// Whether the store's record went back, after which a [`LeaseKeeper`] closes the generator.
+fn is_regressed(error: &Error) -> bool {
+    error.coordination_failure() == Some(CoordinationFailure::CeilingRegressed)
 }
 
 fn is_over(error: &Error) -> bool {

@@ -51,7 +51,7 @@ pub enum LeaseRequest {
 /// holders that began together do not ask together. What fails is asked again after a tenth of the
 /// window; meanwhile the generator goes on up to its ceiling. When the grant is another's, it acquires
 /// a new one. When the store has lost its state, or a part of it, it stops: to go on might repeat, and
-/// somebody has to look.
+/// somebody has to look. If the store's ceiling went back, the generator stops at once, too.
 ///
 /// # Example: on a runtime
 ///
@@ -208,7 +208,8 @@ where
     /// What must not be asked again: [`StateLost`](CoordinationFailure::StateLost),
     /// [`CeilingRegressed`](CoordinationFailure::CeilingRegressed),
     /// [`Mismatch`](CoordinationFailure::Mismatch), and what is no failure of coordination. The
-    /// generator then goes on up to its ceiling.
+    /// generator then goes on up to its ceiling. After `CeilingRegressed` it is closed at once, because the store may
+    /// have granted the same node and times to another holder.
     pub fn answer(&mut self, answer: Result<Grant, Error>) -> Result<(), Error> {
         let mut granted = None;
         let renewed = answer.and_then(|grant| {
@@ -244,6 +245,10 @@ where
                     ) => {}
                     // The clock may come back.
                     _ if error.is_clock() => {}
+                    Some(CoordinationFailure::CeilingRegressed) => {
+                        self.generator.close();
+                        return Err(error);
+                    }
                     _ => return Err(error),
                 }
                 Ok(())
