@@ -18,9 +18,15 @@ use crate::leases::{
 /// A sequence of PostgreSQL with `INCREMENT BY n`: each `nextval` reserves the `n` numbers that begin with
 /// it.
 ///
-/// The increment is compared with what the catalogue has at each call, in the same statement: a sequence
+/// The increment is compared with what the sequence has at each call, in the same statement: a sequence
 /// that somebody has altered is refused, and so is one that has `CYCLE` or a `CACHE` (whose numbers do not
 /// rise over sessions).
+///
+/// **Only raise the increment.** If it is lowered, `nextval` continues within the last block, and gives its numbers
+/// a second time: after the block 1 to 1,000, `INCREMENT BY 10` gives 11 to 20. Nothing in the sequence shows this. To
+/// lower the increment, restart the sequence behind the last block in the same statement: `ALTER SEQUENCE .. INCREMENT
+/// BY 10 RESTART WITH n`, where `n` is at least `last_value` plus the old increment. Stop the processes that reserve
+/// numbers first, so that `last_value` does not change in between.
 ///
 /// A reservation is of one block, all of it or the beginning: ask for as many numbers as the increment.
 #[doc(alias = "nextval")]
@@ -42,9 +48,13 @@ impl<S: StoreDriver<Dialect = Postgres>> PgSequence<S> {
     /// a [`Mismatch`](CoordinationFailure::Mismatch).
     pub fn new(database: S::Options, name: &str, increment: NonZeroU32) -> Result<Self, Error> {
         let name = checked_name(name)?.to_owned();
-        let next = "SELECT nextval('{t}'::regclass), seqincrement, seqcache, \
-                    CAST(CAST(seqcycle AS int) AS bigint) \
-                    FROM pg_catalog.pg_sequence WHERE seqrelid = '{t}'::regclass";
+        // `nextval` waits for an open ALTER SEQUENCE. The snapshot of the statement is older than that, so the table
+        // `pg_sequence` would still have the old increment; this function reads the new one. It is called after
+        // `nextval`, because its argument depends on the number.
+        let next = "SELECT number, now.increment, now.cache_size, CAST(CAST(now.cycle_option AS int) AS bigint) \
+                    FROM (SELECT nextval('{t}'::regclass) AS number OFFSET 0) AS reserved, \
+                    LATERAL pg_catalog.pg_sequence_parameters(\
+                    CASE WHEN number IS NULL THEN NULL ELSE '{t}'::regclass END) AS now";
         Ok(Self {
             // Twice: the first numbers are then nobody's.
             next: Statement::changes::<Postgres>(&name, next).repeatable(),

@@ -48,6 +48,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     on_postgres!(
         a_sequence_gives_blocks_of_its_increment,
         a_sequence_that_was_altered_is_refused,
+        a_sequence_that_is_altered_meanwhile_is_refused,
         a_sequence_ends_at_the_last_number,
     );
 }
@@ -318,6 +319,31 @@ async fn a_sequence_that_was_altered_is_refused(options: PgConnectOptions) -> Ou
     sql::<Postgres>(&options, "ALTER SEQUENCE ids RESTART WITH 1").await?;
     let regressed = Some(CoordinationFailure::CeilingRegressed);
     assert_eq!(failure(sequence.reserve(count(1)).await), regressed);
+    Ok(())
+}
+
+/// `nextval` waits for the ALTER, and is in a statement whose snapshot is older.
+async fn a_sequence_that_is_altered_meanwhile_is_refused(options: PgConnectOptions) -> Outcome {
+    let sequence = Arc::new(PgSequence::new(options.clone(), "ids", count(100))?);
+    sequence.create().await?;
+    assert_eq!(sequence.reserve(count(100)).await?.first(), Some(1));
+    let mut connection = sqlx::PgConnection::connect_with(&options).await?;
+    let mut open = connection.begin().await?;
+    sqlx::query("ALTER SEQUENCE ids INCREMENT BY 10")
+        .execute(&mut *open)
+        .await?;
+    let asked = Arc::clone(&sequence);
+    let asking = tokio::spawn(async move { asked.reserve(count(100)).await });
+    let waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'ids'::regclass \
+                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))";
+    while !sqlx::query_scalar(waits).fetch_one(&mut *open).await? {
+        assert!(!asking.is_finished(), "it waits for the ALTER");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    open.commit().await?;
+    let mismatch = Some(CoordinationFailure::Mismatch);
+    assert_eq!(failure(asking.await?), mismatch);
+    assert_eq!(failure(sequence.reserve(count(1)).await), mismatch);
     Ok(())
 }
 
