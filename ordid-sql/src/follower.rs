@@ -136,6 +136,13 @@ where
     /// DEFAULT`), and begin at [`now`](Self::now). After a failover to a standby that had not yet received the last
     /// transactions, the position may name transactions that do not exist there. As long as its numbers are higher than
     /// the new primary's, a call returns [an error](FollowError::is_position_ahead).
+    ///
+    /// After a crash of the primary itself, PostgreSQL may use a transaction number again if nothing of that transaction
+    /// was flushed to the disk: it was rolled back, or `synchronous_commit` was off. A position that counts the first
+    /// transaction as ended passes over the rows of the second one without an error. This cannot happen to a position
+    /// that is stored in the same database, in the transaction that processes the rows and with `synchronous_commit` on.
+    /// If you store the position elsewhere, continue after a crash of the primary from a position that is older than the
+    /// crash, and ignore the rows that you have already processed.
     pub fn by_transaction() -> Self {
         Self::new(Rule::Transactions {
             column: COLUMN.to_owned(),
@@ -251,7 +258,8 @@ where
     ///
     /// Returns an error if the database refuses the query, for example because the column does not exist; if the
     /// position [is ahead](FollowError::is_position_ahead) of the database, or was returned by [another kind of
-    /// follower](FollowError::is_other_position); or if the database is a [standby](FollowError::is_standby).
+    /// follower](FollowError::is_other_position); if the database is a [standby](FollowError::is_standby); or if a session
+    /// of MySQL or MariaDB is at READ UNCOMMITTED.
     pub fn next<'a>(
         &'a self,
         over: impl Into<D::Source<'a>>,
@@ -306,7 +314,9 @@ where
             });
         }
         let sql = text::committed(&D::names(), column, &seen, &until, above.is_some(), most);
-        let rows = D::rows(source, sql, above.into_iter().collect()).await?;
+        let rows = D::rows(source, sql, above.into_iter().collect())
+            .await
+            .map_err(Kind::of_rows)?;
         let is_full = is_full(&rows, most);
         let position = match rows.last().and_then(D::key) {
             _ if !is_full => Position::seen(until),
@@ -333,7 +343,9 @@ where
             State::Seen { .. } => return Err(Kind::OtherPosition { wants: "above .." }),
         };
         let sql = text::settled::<D::Dialect>(&D::names(), above.is_some(), most);
-        let rows = D::rows(source, sql, above.into_iter().chain([below]).collect()).await?;
+        let rows = D::rows(source, sql, above.into_iter().chain([below]).collect())
+            .await
+            .map_err(Kind::of_rows)?;
         let is_complete = !is_full(&rows, most);
         // The position is not moved up to `below`, so that a row which is committed too late is still delivered if no
         // row above it was.

@@ -14,14 +14,25 @@ use crate::{
 pub trait FollowDialect: StatementDialect {
     /// The text behind the table's name in a query.
     const HINT: &'static str = "";
+    /// The condition, with `AND` before it, that makes a query fail if its session reads rows that are not committed. The
+    /// text of the error contains `READ-UNCOMMITTED`.
+    const COMMITTED: &'static str = "";
 }
 
 impl FollowDialect for Postgres {}
-impl FollowDialect for MySql {}
 impl FollowDialect for Sqlite {}
 impl FollowDialect for Oracle {}
 /// PostgreSQL's engine below it never reads rows that are not committed, and has no such hint.
 impl FollowDialect for Babelfish {}
+
+impl FollowDialect for MySql {
+    /// At READ UNCOMMITTED rows would be delivered that are rolled back later. A locking read would wait for every row that
+    /// somebody updates, and keep its locks to the end of the caller's transaction; with `SKIP LOCKED` it would pass over
+    /// such rows. So the query is refused: the sum exceeds the largest number, and the error quotes the condition. MariaDB
+    /// runs what is in `/*M! */`, and MySQL what is in `/*!50720 */`.
+    const COMMITTED: &'static str = " AND 18446744073709551615 + \
+         (/*M! @@tx_isolation *//*!50720 @@transaction_isolation */ = 'READ-UNCOMMITTED') > 0";
+}
 
 impl FollowDialect for SqlServer {
     /// A connection may be at READ UNCOMMITTED, also because another user of its pool has set that: then rows would be

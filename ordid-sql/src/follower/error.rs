@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt};
 
-use super::COLUMN;
+use super::{COLUMN, text};
 use crate::{DriverError, cause::Cause};
 
 /// The reason why a [`Follower`](super::Follower) delivered no rows.
@@ -31,6 +31,7 @@ pub(super) enum Kind<E> {
         wants: &'static str,
     },
     Standby,
+    Uncommitted,
     NoKey,
 }
 
@@ -43,6 +44,30 @@ impl<E> From<DriverError<E>> for Kind<E> {
 impl<E> From<ordid_core::Error> for Kind<E> {
     fn from(error: ordid_core::Error) -> Self {
         Self::Cause(error.into())
+    }
+}
+
+impl<E: StdError + 'static> Kind<E> {
+    /// Returns the meaning of an error of a query for rows. Such a query refuses some sessions by an error whose text has a
+    /// word of the query.
+    pub(super) fn of_rows(error: DriverError<E>) -> Self {
+        let says = |word: &str| {
+            let mut next: Option<&(dyn StdError + 'static)> = Some(&error.error);
+            while let Some(cause) = next {
+                if cause.to_string().contains(word) {
+                    return true;
+                }
+                next = cause.source();
+            }
+            false
+        };
+        if says(text::STANDBY) {
+            Self::Standby
+        } else if says(text::UNCOMMITTED) {
+            Self::Uncommitted
+        } else {
+            error.into()
+        }
     }
 }
 
@@ -122,6 +147,10 @@ impl<E: fmt::Display> fmt::Display for FollowError<E> {
             ),
             Kind::Standby => f.write_str(
                 "a standby does not tell which transactions are open: follow on the primary, or by `settled_after`",
+            ),
+            Kind::Uncommitted => f.write_str(
+                "the session is at READ UNCOMMITTED and may read rows that are rolled back later: set READ COMMITTED or \
+                 REPEATABLE READ",
             ),
             Kind::NoKey => f.write_str("a row was read without its key"),
         }

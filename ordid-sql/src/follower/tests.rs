@@ -138,8 +138,9 @@ fn statements_of_each_rule() {
         ),
         "SELECT \"id\", \"total\", \"tax\" FROM \"shop\".\"orders\" WHERE \"inserted_in\" >= '10'::xid8 AND \
          \"inserted_in\" < '31'::xid8 AND NOT pg_visible_in_snapshot(\"inserted_in\", '10:20:14'::pg_snapshot) \
-         AND pg_visible_in_snapshot(\"inserted_in\", '30:31:'::pg_snapshot) AND \"id\" > $1 \
-         ORDER BY \"id\" LIMIT 7"
+         AND pg_visible_in_snapshot(\"inserted_in\", '30:31:'::pg_snapshot) \
+         AND (SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_current_xact_id() END) IS NULL \
+         AND \"id\" > $1 ORDER BY \"id\" LIMIT 7"
     );
     assert_eq!(
         text::settled::<Postgres>(&FollowNames::of::<Postgres, Order>(), true, 7),
@@ -151,7 +152,9 @@ fn statements_of_each_rule() {
     );
     assert_eq!(
         text::settled::<MySql>(&FollowNames::of::<MySql, Order>(), true, 1),
-        "SELECT `id`, `total`, `tax` FROM `shop`.`orders` WHERE `id` > ? AND `id` < ? ORDER BY `id` LIMIT 1"
+        "SELECT `id`, `total`, `tax` FROM `shop`.`orders` WHERE `id` > ? AND `id` < ? \
+         AND 18446744073709551615 + (/*M! @@tx_isolation *//*!50720 @@transaction_isolation */ = 'READ-UNCOMMITTED') > 0 \
+         ORDER BY `id` LIMIT 1"
     );
     assert_eq!(
         text::settled::<SqlServer>(&FollowNames::of::<SqlServer, Order>(), true, 7),

@@ -34,6 +34,18 @@ pub(super) fn create<E: OrderedKey>(names: &FollowNames, column: &str) -> Vec<St
     ]
 }
 
+/// Is part of each query for rows on PostgreSQL, and makes it fail on a standby: a pooler may send it to another server
+/// than the question before it, and a standby may lack rows that the snapshot counts as committed. It is evaluated once
+/// for each query, also if the table is empty. The primary does not call the function, which would use up a number.
+const ON_PRIMARY: &str = " AND (SELECT CASE WHEN pg_catalog.pg_is_in_recovery() \
+     THEN pg_catalog.pg_current_xact_id() END) IS NULL";
+
+/// The error of [`FollowDialect::COMMITTED`] contains this.
+pub(super) const UNCOMMITTED: &str = "READ-UNCOMMITTED";
+
+/// The error of [`ON_PRIMARY`] contains this in every language of the server.
+pub(super) const STANDBY: &str = "pg_current_xact_id()";
+
 /// Returns the query for the rows of transactions that had ended in one snapshot, but not in the other. The numbers are
 /// written into the text, since a plan for parameters would read the whole table.
 pub(super) fn committed(
@@ -55,6 +67,7 @@ pub(super) fn committed(
         seen.xmin(),
         until.xmax()
     );
+    sql.push_str(ON_PRIMARY);
     if is_above {
         sql.push_str(" AND ");
         push_bound::<Postgres>(&mut sql, names, '>', 1);
@@ -73,6 +86,7 @@ pub(super) fn settled<D: FollowDialect>(names: &FollowNames, is_above: bool, mos
         sql.push_str(" AND ");
     }
     push_bound::<D>(&mut sql, names, '<', 1 + usize::from(is_above));
+    sql.push_str(D::COMMITTED);
     push_end(&mut sql, names, &behind);
     sql
 }

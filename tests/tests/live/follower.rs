@@ -1,6 +1,7 @@
 //! Tests of readers that follow a table by its keys.
 
 use std::{
+    str::FromStr as _,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -14,8 +15,8 @@ use ordid_sql::follower::FollowDialect;
 use ordid_sqlx::{Backend, EngineProfile, Follower, Position, StoredAs, UnitOfWork};
 use ordid_tests::{servers::Servers, soak, stores::on_own_server};
 use sqlx::{
-    AssertSqlSafe, FromRow, MySql, Pool, Postgres, Sqlite, pool::PoolOptions, query, query_as,
-    query_scalar, raw_sql,
+    AssertSqlSafe, Connection as _, FromRow, MySql, Pool, Postgres, Sqlite, pool::PoolOptions,
+    postgres::PgConnectOptions, query, query_as, query_scalar, raw_sql,
 };
 use tokio::time::sleep;
 
@@ -63,6 +64,10 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         on_scratch::<MySql, _, _>(trials, servers, server, name, settled);
     }
     sqlite::add(trials, name, settled::<Sqlite>);
+    let name = "follower::a_session_that_reads_uncommitted_rows_is_refused";
+    for server in ["mariadb", "mysql"] {
+        on_scratch::<MySql, _, _>(trials, servers, server, name, uncommitted);
+    }
 }
 
 /// Creates the table, with the column for a follower.
@@ -405,6 +410,13 @@ async fn prepared_and_standby(server: ordid_harness::Server) -> Outcome {
     let batch = follower.next(&pool, &batch.position, 10).await?;
     assert_eq!(keys(&batch.rows), [prepared]);
 
+    raw_sql(
+        "CREATE SCHEMA answered_by_primary; CREATE FUNCTION answered_by_primary.pg_is_in_recovery() RETURNS boolean \
+         LANGUAGE sql AS 'SELECT false'",
+    )
+    .execute(&pool)
+    .await?;
+
     let url = server.url();
     let (server, standby) = tokio::task::spawn_blocking(move || {
         let standby = ordid_harness::postgres_standby(&server);
@@ -421,6 +433,16 @@ async fn prepared_and_standby(server: ordid_harness::Server) -> Outcome {
         "follower of \"events\": a standby does not tell which transactions are open: follow on the primary, \
          or by `settled_after`"
     );
+    copy.close().await;
+
+    // The first statement of a call was answered by the primary, and the query for the rows is not.
+    let options = PgConnectOptions::from_str(&standby.url())?
+        .options([("search_path", "answered_by_primary,pg_catalog,public")]);
+    let copy = Pool::<Postgres>::connect_with(options).await?;
+    for position in [Position::START, batch.position] {
+        let error = follower.next(&copy, &position, 10).await.unwrap_err();
+        assert!(error.is_standby(), "{error}");
+    }
     copy.close().await;
     pool.close().await;
     drop((standby, server));
@@ -727,5 +749,44 @@ where
     let all = follower.next(&mut transaction, &Position::START, 9).await?;
     assert_eq!(keys(&all.rows), [late, early, too_late, in_time, alone]);
     transaction.rollback().await?;
+    Ok(())
+}
+
+/// At READ UNCOMMITTED, a row would be delivered that is rolled back later.
+async fn uncommitted(pool: Pool<MySql>) -> Outcome {
+    let key = MySql::KEY;
+    let table =
+        format!("CREATE TABLE events (id {key} NOT NULL PRIMARY KEY, changes INTEGER NOT NULL)");
+    MySql::script(&pool, &table).await?;
+    let follower = Follower::<MySql, Event>::settled_after(Duration::ZERO);
+    let id = MySql::literal(EventId::generate().to_raw());
+    let mut open = pool.begin().await?;
+    raw_sql(AssertSqlSafe(format!(
+        "INSERT INTO events VALUES ({id}, 0)"
+    )))
+    .execute(&mut *open)
+    .await?;
+    sleep(Duration::from_millis(20)).await;
+
+    let mut connection = pool.acquire().await?;
+    for level in ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ"] {
+        let set = format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
+        raw_sql(AssertSqlSafe(set))
+            .execute(&mut *connection)
+            .await?;
+        let mut transaction = connection.begin().await?;
+        let next = follower.next(&mut transaction, &Position::START, 9).await;
+        if level == "READ UNCOMMITTED" {
+            assert_eq!(
+                next.unwrap_err().to_string(),
+                "follower of `events`: the session is at READ UNCOMMITTED and may read rows that are rolled back \
+                 later: set READ COMMITTED or REPEATABLE READ"
+            );
+        } else {
+            assert!(next?.rows.is_empty(), "{level}");
+        }
+        transaction.rollback().await?;
+    }
+    open.rollback().await?;
     Ok(())
 }
