@@ -59,7 +59,7 @@ const CREATE: &str = "\
 local made = redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
 local info = redis.pcall('INFO', 'replication')
 local id = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
-if made == 1 and id then redis.call('HSET', KEYS[1], ARGV[3], id .. ' 0') end
+if made == 1 and id then redis.call('HSET', KEYS[1], ARGV[3], id .. ' 0 ' .. ARGV[4]) end
 return made";
 
 /// Leases of nodes, in one hash of Redis.
@@ -67,7 +67,8 @@ return made";
 /// ```text
 /// {key}   floor   "1800000000000"                                nodes that are new begin there
 ///         7       "4 1800000003000 1800000010000"                epoch, ceiling, free from
-///         server  "9f3c.. 0"                                     its replication id, no grant begins before
+///         server  "9f3c.. 0 10000"                               its replication id, no grant begins before,
+///                                                                the largest max_ahead of all terms
 /// ```
 ///
 /// Times are milliseconds since 1970. A node is free when the server's clock has reached the last
@@ -77,8 +78,9 @@ return made";
 /// A lease is one key, so a cluster keeps it in one slot. A replica that takes over may lack the last grants. From then
 /// on a free node is granted only for times that none of them can have reached:
 /// [`max_ahead`](LeaseTerms::max_ahead) after the new master is first asked. Until a window is over, `acquire` is
-/// [`Unavailable`](CoordinationFailure::Unavailable). A holder goes on, unless its node was already free when the new
-/// master was first asked: another may have got it, so the holder is [`Fenced`](CoordinationFailure::Fenced).
+/// [`Unavailable`](CoordinationFailure::Unavailable). A holder goes on, also if the new master lacks its last renewal,
+/// unless its node was already free there when the new master was first asked: another may have got it, so the holder is
+/// [`Fenced`](CoordinationFailure::Fenced).
 ///
 /// `C` is a connection of the library, or [`Blocking`]; then it is a [`NodeAllocator`] instead of an
 /// [`AsyncNodeAllocator`].
@@ -111,6 +113,8 @@ struct Version {
     server: String,
     /// Whether the server may lack a later grant of the node.
     may_lack_grant: bool,
+    /// The latest ceiling of what a server may have granted that was replaced by a replica.
+    lost_until: Timestamp,
 }
 
 impl<C: Connection> RedisLease<C> {
@@ -156,6 +160,7 @@ impl<C: Connection> Hash<C> {
         let script = Script::new(CREATE);
         let mut call = script.key(&self.store.key);
         call.arg(FLOOR).arg(floor.as_unix_millis()).arg(SERVER);
+        call.arg(record::millis(self.terms.max_ahead()));
         self.store.ask(&call).await
     }
 
@@ -183,7 +188,8 @@ impl<C: Connection> Hash<C> {
             version: Version {
                 text,
                 server: replication.id.clone(),
-                may_lack_grant: replication.may_lack_grant(free_from, self.terms.max_ahead()),
+                may_lack_grant: replication.may_lack_grant(free_from),
+                lost_until: replication.from,
             },
         })
     }
@@ -271,6 +277,23 @@ impl<C: Connection> SwapStore for Hash<C> {
         }
     }
 
+    fn record_of(&self, grant: &Grant, stored: &StoredNode<Version>) -> NodeRecord {
+        let (record, version) = (stored.record, &stored.version);
+        // The last renewal was lost in a fail-over, and nobody else got the node.
+        let is_lost = record.epoch == grant.epoch()
+            && record.ceiling < grant.ceiling()
+            && grant.ceiling() <= version.lost_until
+            && !version.may_lack_grant;
+        NodeRecord {
+            ceiling: if is_lost {
+                grant.ceiling()
+            } else {
+                record.ceiling
+            },
+            ..record
+        }
+    }
+
     async fn check_holder(&self, grant: &Grant, stored: &StoredNode<Version>) -> Result<(), Error> {
         if !stored.version.may_lack_grant {
             return Ok(());
@@ -332,6 +355,7 @@ fn never_granted(floor: Timestamp, server: &str, store_now: Timestamp) -> Stored
             text: String::new(),
             server: server.to_owned(),
             may_lack_grant: false,
+            lost_until: Timestamp::MIN,
         },
     }
 }

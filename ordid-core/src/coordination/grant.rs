@@ -101,7 +101,8 @@ impl fmt::Display for Grant {
 
 /// What leases of a store have in common, and their arithmetic.
 ///
-/// All processes that share a store must name the same nodes; the rest may differ.
+/// All processes that share a store must name the same nodes; the rest may differ. After a fail-over of Redis, the
+/// largest [`max_ahead`](Self::max_ahead) that the new master has received counts for all.
 ///
 /// # Example: a grant, its renewal, and the next holder
 ///

@@ -86,6 +86,12 @@ pub trait SwapStore: Sync {
         std::future::ready(Ok(()))
     }
 
+    /// Returns the record with which the holder of a grant compares it, in a store that may know that it lost the holder's
+    /// last renewal and that nobody else got the node. By default it is the record that was read.
+    fn record_of(&self, _grant: &Grant, stored: &StoredNode<Self::Version>) -> NodeRecord {
+        stored.record
+    }
+
     /// Tells the store that the holder is alive, and returns the store's clock, if it has one. By
     /// default [`swap`](Self::swap) does that, and the clock is the one that was read.
     ///
@@ -241,7 +247,7 @@ async fn grant<S: SwapStore>(
 pub async fn renew<S: SwapStore>(store: &S, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
     loop {
         let stored = store.read(grant.node()).await?;
-        let NodeRecord { epoch, ceiling } = stored.record;
+        let NodeRecord { epoch, ceiling } = store.record_of(grant, &stored);
         let terms = store.terms();
         // First of all, whose node it is: that says more than the end of a session.
         terms.renewed(grant, epoch, ceiling, now, stored.store_now)?;
@@ -271,7 +277,7 @@ pub async fn release<S: SwapStore>(
 ) -> Result<(), Error> {
     loop {
         let stored = store.read(grant.node()).await?;
-        let NodeRecord { epoch, ceiling } = stored.record;
+        let NodeRecord { epoch, ceiling } = store.record_of(grant, &stored);
         let ceiling = store.terms().released(grant, epoch, ceiling, last)?;
         store.check_holder(grant, &stored).await?;
         let record = NodeRecord { epoch, ceiling };

@@ -2,11 +2,13 @@
 //!
 //! Replication does not wait, so the new master may lack the last grants and renewals. It does not know which grants
 //! are missing, but none reaches more than the terms' `max_ahead` past the old master's clock. So after a fail-over
-//! each grant of a free node begins `max_ahead` after the time at which the fail-over was first seen.
+//! each grant of a free node begins `max_ahead` after the time at which the fail-over was first seen. Processes may have
+//! different terms, so the largest `max_ahead` that any of them has used is written down beside the server.
 //!
 //! A holder may renew and release only if its node was not free yet at that time. If it was, the old master may have
 //! granted it to another, and the new master may lack that grant: the record still looks like the holder's. A node
-//! that was not free cannot have been granted again, unless its holder had released it.
+//! that was not free cannot have been granted again, unless its holder had released it. So a holder whose last renewal
+//! the new master lacks renews from the ceiling that it has.
 //!
 //! A server names itself by a replication id. A replica has its master's id, and gets a new one when it takes over;
 //! then its master's id becomes its second id. A server that is only started again also has a new id, but usually no
@@ -24,7 +26,7 @@ use ordid_core::{
     coordination::{CoordinationFailure, LeaseTerms},
 };
 
-use super::record::{after, timestamp};
+use super::record::{after, millis, timestamp};
 
 /// The field that names the server.
 pub(super) const SERVER: &str = "server";
@@ -42,6 +44,8 @@ pub(super) struct Replication {
     pub(super) id: String,
     /// No grant begins before.
     pub(super) from: Timestamp,
+    /// The largest of the terms of all processes that have asked.
+    max_ahead: Duration,
 }
 
 impl Replication {
@@ -53,8 +57,17 @@ impl Replication {
             said.unwrap_or_default().trim()
         };
         let (id, second) = (said("master_replid"), said("master_replid2"));
-        let (known, from) = known.split_once(' ').unwrap_or_default();
-        let from = timestamp(from).unwrap_or(Timestamp::MIN);
+        let mut words = known.split(' ');
+        let known = words.next().unwrap_or_default();
+        let mut from = words.next().and_then(timestamp).unwrap_or(Timestamp::MIN);
+        // An earlier version of this crate has not written it down.
+        let largest = words.next().and_then(|it| it.parse().ok());
+        let largest = largest.map_or(max_ahead, Duration::from_millis);
+        if largest < max_ahead && from > Timestamp::MIN {
+            // The time at which the last fail-over was seen stays the same.
+            from = after(from, max_ahead - largest);
+        }
+        let max_ahead = max_ahead.max(largest);
         // A version of this crate that wrote no server down cannot say that it is the same. Nor can a server that
         // does not name a second id.
         let is_alone = !second.is_empty() && second.bytes().all(|it| it == b'0');
@@ -65,13 +78,14 @@ impl Replication {
                 true => from.max(after(store_now, max_ahead)),
                 false => from,
             },
+            max_ahead,
         }
     }
 
     /// Whether a grant may be missing of a node that was free from this time on: the old master may have made one
     /// before the fail-over was first seen, which was `max_ahead` before grants begin.
-    pub(super) fn may_lack_grant(&self, free_from: Timestamp, max_ahead: Duration) -> bool {
-        after(free_from, max_ahead) <= self.from
+    pub(super) fn may_lack_grant(&self, free_from: Timestamp) -> bool {
+        after(free_from, self.max_ahead) <= self.from
     }
 
     /// Refuses grants that would reach too far ahead: a window of time after another server took over.
@@ -102,7 +116,8 @@ impl Replication {
 /// As it is written down.
 impl fmt::Display for Replication {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.id, self.from.as_unix_millis())
+        let (from, max_ahead) = (self.from.as_unix_millis(), millis(self.max_ahead));
+        write!(f, "{} {from} {max_ahead}", self.id)
     }
 }
 
@@ -134,7 +149,10 @@ mod tests {
         assert_eq!(from("bb", "aa", "aa 0"), at(10_000));
         assert_eq!(from("cc", "bb", "aa 1800000005000"), at(10_000));
         assert_eq!(from("cc", "bb", "aa 1800000015000"), at(15_000));
-        assert_eq!(read("bb", "aa", "aa 0").to_string(), "bb 1800000010000");
+        assert_eq!(
+            read("bb", "aa", "aa 0").to_string(),
+            "bb 1800000010000 10000"
+        );
         // Where nobody can tell: an older version has written no server, or the server names no second id.
         assert_eq!(from("bb", "aa", ""), at(10_000));
         assert_eq!(from("bb", "", "aa 0"), at(10_000));
@@ -144,13 +162,27 @@ mod tests {
 
     #[test]
     fn a_grant_may_be_missing_only_of_a_node_that_was_free_when_the_failover_was_seen() {
-        let max_ahead = Duration::from_secs(10);
-        let seen = read("bb", "aa", "aa 0");
-        assert!(seen.may_lack_grant(Timestamp::MIN, max_ahead));
-        assert!(seen.may_lack_grant(at(0), max_ahead));
-        assert!(!seen.may_lack_grant(at(1), max_ahead));
+        for known in ["aa 0", "aa 0 10000", "aa 0 60000", "aa 0 2000"] {
+            let seen = read("bb", "aa", known);
+            assert!(seen.may_lack_grant(Timestamp::MIN));
+            assert!(seen.may_lack_grant(at(0)));
+            assert!(!seen.may_lack_grant(at(1)));
+        }
         let same = read("aa", NONE, "aa 0");
-        assert!(!same.may_lack_grant(Timestamp::MIN, max_ahead));
+        assert!(!same.may_lack_grant(Timestamp::MIN));
+    }
+
+    #[test]
+    fn the_largest_max_ahead_of_all_processes_counts() {
+        // A process with 60 s has granted, and one with 10 s sees the fail-over first.
+        let seen = read("bb", "aa", "aa 0 60000");
+        assert_eq!(seen.to_string(), "bb 1800000060000 60000");
+        // One with 5 s has seen it, and then one with 10 s asks: the fail-over was seen at the same time.
+        let later = read("bb", "aa", "bb 1800000004000 5000");
+        assert_eq!(later.to_string(), "bb 1800000009000 10000");
+        let before = Timestamp::from_unix_millis(1_799_999_999_000).unwrap();
+        assert!(later.may_lack_grant(before) && !later.may_lack_grant(at(0)));
+        assert_eq!(read("aa", NONE, "aa 0 5000").to_string(), "aa 0 10000");
     }
 
     #[test]

@@ -30,8 +30,11 @@ impl fmt::Display for Record {
 
 /// Returns a time so much later.
 pub(super) fn after(time: Timestamp, by: Duration) -> Timestamp {
-    let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-    Timestamp::saturating_from_unix_millis(time.as_unix_millis().saturating_add(by))
+    Timestamp::saturating_from_unix_millis(time.as_unix_millis().saturating_add(millis(by)))
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(super) fn timestamp(text: &str) -> Option<Timestamp> {

@@ -465,7 +465,12 @@ async fn lagging(server: Server) -> Outcome {
 
     replicate(&mut second, "NO", "ONE").await?;
     let renewed = AsyncNodeAllocator::renew(&lease, &grant, later(grant.floor(), 1_000)).await?;
-    let stale = AsyncNodeAllocator::renew(&lease_of_copy, &renewed, now()).await;
+    // No master can have granted so much before the copy took over.
+    let (node, epoch, floor) = (renewed.node(), renewed.epoch(), renewed.floor());
+    let too_far = Grant::new(node, epoch, floor, later(now(), 30_000))?;
+    let stale = AsyncNodeAllocator::renew(&lease_of_copy, &too_far, now()).await;
     assert_eq!(failure(stale), CoordinationFailure::CeilingRegressed);
+    let again = AsyncNodeAllocator::renew(&lease_of_copy, &renewed, now()).await?;
+    assert!(again.ceiling() >= renewed.ceiling(), "{again}");
     Ok(())
 }

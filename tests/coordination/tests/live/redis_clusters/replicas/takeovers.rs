@@ -22,6 +22,8 @@ pub(super) fn add(servers: &Servers, trials: &mut Vec<Trial>, pair: Pair) {
     on_own_servers(trials, servers, "redis", name, pair, renewed_in_between);
     let name = "replicas::a_renewal_notices_a_failover_first";
     on_own_servers(trials, servers, "redis", name, pair, renewed_first);
+    let name = "replicas::a_holder_whose_last_renewal_was_lost_goes_on";
+    on_own_servers(trials, servers, "redis", name, pair, lost_renewal);
     let name = "replicas::a_failover_of_an_older_hash_is_noticed";
     on_own_servers(trials, servers, "redis", name, pair, older_hash);
 }
@@ -100,6 +102,28 @@ async fn renewed_first([mut master, replica]: [Server; 2]) -> Outcome {
     assert_ne!(next.node(), held.node());
     let held = after.renew(&held, now()).await?;
     after.release(&held, None).await?;
+    Ok(())
+}
+
+/// The new master lacks the last renewal. It knows the grant, whose node was not free.
+async fn lost_renewal([mut master, replica]: [Server; 2]) -> Outcome {
+    let before = RedisLease::new(connect(&master.url()).await?, "lease", long(1));
+    before.create(Timestamp::MIN).await?;
+    let held = before.acquire(now(), None).await?;
+    wait("the grant", || kept(&replica));
+    cut_off(&replica)?;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let renewed = before.renew(&held, now()).await?;
+    assert!(renewed.ceiling() > held.ceiling());
+    fail_over(&mut master, &replica)?;
+
+    let after = RedisLease::new(connect(&replica.url()).await?, "lease", long(1));
+    let again = after.renew(&renewed, now()).await?;
+    assert!(again.ceiling() >= renewed.ceiling() && again.epoch() == held.epoch());
+    // A copy that has only the first grant gets no more time.
+    let copy = after.renew(&held, now()).await;
+    assert_eq!(failure(copy), CoordinationFailure::Fenced);
+    after.release(&again, None).await?;
     Ok(())
 }
 
