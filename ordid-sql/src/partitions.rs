@@ -96,7 +96,8 @@ where
     }
 
     /// Returns the script that creates the partition for a time, for migrations. If the partition exists, the script
-    /// does nothing. If two scripts run at the same time, one waits for the other.
+    /// does nothing. If its name is the name of a partition with other bounds, the script fails. If two scripts run at
+    /// the same time, one waits for the other.
     ///
     /// The partition is created as a table and then attached. This takes a SHARE UPDATE EXCLUSIVE lock on the whole
     /// table, which does not block queries, inserts and updates. A default partition is locked, and searched for rows
@@ -105,18 +106,19 @@ where
     ///
     /// # Errors
     ///
-    /// Returns an error that [`is_clock`](Error::is_clock) if the time does not fit the scheme's layout.
+    /// Returns an error that [`is_clock`](Error::is_clock) if the time does not fit the scheme's layout, and one that
+    /// [`is_parse`](Error::is_parse) if the name of the partition is longer than 63 bytes, which PostgreSQL would cut off.
     pub fn create_sql(&self, time: Timestamp) -> Result<String, Error> {
         let (from, to) = self.period.around(time);
         let [from_key, to_key] = [(self.lowest)(from)?, (self.lowest)(to)?]
             .map(|key| <D::Column as ColumnOn<Postgres>>::literal(key.to_raw()));
         Ok(D::names()
             .borrowed()
-            .create(&self.name(from), &from_key, &to_key))
+            .create(&self.name(from)?, &from_key, &to_key))
     }
 
-    fn name(&self, from: Timestamp) -> String {
-        format!("{}_{}", D::names().table, self.period.name(from))
+    fn name(&self, from: Timestamp) -> Result<String, Error> {
+        D::names().borrowed().partition(&self.period.name(from))
     }
 
     /// Creates the partition for the current time and the next `count` partitions if they are missing, and returns
@@ -129,7 +131,7 @@ where
     ///
     /// Returns the error of the database. For example, the table is not partitioned, partitions of another period
     /// overlap, or a privilege is missing. The error [`is_unexpected_bound`](PartitionError::is_unexpected_bound) if
-    /// there is a partition of the name that has other bounds.
+    /// there is a partition of the name that has other bounds, or the name is longer than 63 bytes.
     pub fn create_next<'a>(
         &'a self,
         over: impl Into<D::Source<'a>>,
@@ -154,6 +156,10 @@ where
             let (from, to) = self.period.around(time);
             let read = self.read_as(from, to)?;
             if !there.iter().any(|it| it.covers(read)) {
+                // The script would fail, too.
+                if self.is_taken(&there, from)? {
+                    return Err(self.not_created(from, to)?.into());
+                }
                 D::run(source, self.create_sql(from)?).await?;
                 missing.push((read, from, to));
             }
@@ -165,7 +171,7 @@ where
         let mut there = Self::read(source).await?;
         let is_there = |read| there.iter().any(|it| it.covers(read));
         if let Some((_, from, to)) = missing.iter().find(|(read, ..)| !is_there(*read)) {
-            return Err(self.not_created(*from, *to).into());
+            return Err(self.not_created(*from, *to)?.into());
         }
         there.retain(|it| missing.iter().any(|(read, ..)| it.covers(*read)));
         Ok(there)
@@ -178,13 +184,20 @@ where
         Ok([read(from)?, read(to)?])
     }
 
-    /// The script does nothing if there is a partition of the name, and PostgreSQL cuts names.
-    fn not_created(&self, from: Timestamp, to: Timestamp) -> Error {
-        let name = self.name(from);
-        Error::parse(format!(
-            "there is a partition {name} that does not take the keys from {from} to {to}: rename it, or end its DETACH; \
-             PostgreSQL keeps the first 63 bytes of a name"
-        ))
+    /// Returns whether a partition has the name of the one that begins at this time.
+    fn is_taken(&self, there: &[Partition], from: Timestamp) -> Result<bool, Error> {
+        let (name, names) = (self.name(from)?, D::names());
+        let schema = names.borrowed().schema;
+        Ok(there
+            .iter()
+            .any(|it| it.name == name && schema.is_none_or(|schema| schema == it.schema)))
+    }
+
+    fn not_created(&self, from: Timestamp, to: Timestamp) -> Result<Error, Error> {
+        let name = self.name(from)?;
+        Ok(Error::parse(format!(
+            "there is a partition {name} that does not take the keys from {from} to {to}: rename it, or end its DETACH"
+        )))
     }
 
     /// Returns the partitions in the order of their bounds, including those of other periods. The default partition is

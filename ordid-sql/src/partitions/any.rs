@@ -146,13 +146,7 @@ impl AnyPartitions {
             let [from_read, to_read] = keys.map(|key| key.timestamp());
             let read = [from_read.unwrap_or(from), to_read.unwrap_or(to)];
             if !there.iter().any(|it| it.covers(read)) {
-                let name = format!("{}_{}", self.table, self.period.name(from));
-                if name.len() > 63 {
-                    return Err(Error::parse(format!(
-                        "a partition would be called {name}, and PostgreSQL keeps the first 63 bytes of a name: rename the \
-                         table"
-                    )));
-                }
+                let name = self.names().partition(&self.period.name(from))?;
                 let [from_key, to_key] = keys.map(|key| self.column.literal(&key));
                 let sql = self.names().create(&name, &from_key?, &to_key?);
                 let partition = Partition {
@@ -258,7 +252,7 @@ mod tests {
             let rows: Vec<String> = missing
                 .iter()
                 .map(|(partition, sql)| {
-                    let bounds = sql.split_once("FOR VALUES ").unwrap().1;
+                    let bounds = sql.rsplit_once("FOR VALUES ").unwrap().1;
                     let bounds = bounds.split_once(";\n").unwrap().0;
                     let bounds = bounds.replace("::uuid", "").replace("::bigint", "");
                     format!("app\n{}\nFOR VALUES {bounds}", partition.name)

@@ -27,13 +27,24 @@ impl Names<'_> {
         Postgres::quote_table(self.schema, self.table)
     }
 
+    /// Returns the name of the partition for a period of this name.
+    pub(super) fn partition(&self, period: &str) -> Result<String, Error> {
+        let name = format!("{}_{period}", self.table);
+        if name.len() <= 63 {
+            return Ok(name);
+        }
+        Err(Error::parse(format!(
+            "a partition would be called {name}, and PostgreSQL keeps the first 63 bytes of a name: rename the table"
+        )))
+    }
+
     pub(super) fn partition_by(&self) -> String {
         format!("PARTITION BY RANGE ({})", Postgres::quote(self.key))
     }
 
     /// Returns one statement, which therefore is one transaction. It takes the same lock as ATTACH, which conflicts with
     /// itself, so a session that has waited for the lock finds the partition. `CREATE TABLE .. PARTITION OF` would block
-    /// everybody.
+    /// everybody. If there is a partition of this name, its bounds are compared as `pg_get_expr` writes them.
     pub(super) fn create(&self, name: &str, from: &str, to: &str) -> String {
         let table = self.table();
         let partition = Postgres::quote_table(self.schema, name);
@@ -44,13 +55,19 @@ impl Names<'_> {
             tag.insert(1, '_');
         }
         format!(
-            "DO {tag} BEGIN
+            "DO {tag} DECLARE
+    expected text := 'FOR VALUES FROM (''' || CAST({from} AS text) || ''') TO (''' || CAST({to} AS text) || ''')';
+    bounds text;
+BEGIN
     LOCK TABLE ONLY {table} IN SHARE UPDATE EXCLUSIVE MODE;
-    IF NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass({partition_text})
-        AND inhparent = {table_text}::regclass) THEN
+    SELECT pg_get_expr(c.relpartbound, c.oid) INTO bounds FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+        WHERE i.inhrelid = to_regclass({partition_text}) AND i.inhparent = {table_text}::regclass;
+    IF NOT FOUND THEN
         CREATE TABLE {partition}
             (LIKE {table} INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING STORAGE INCLUDING CONSTRAINTS);
         ALTER TABLE {table} ATTACH PARTITION {partition} FOR VALUES FROM ({from}) TO ({to});
+    ELSIF bounds IS DISTINCT FROM expected THEN
+        RAISE EXCEPTION 'the partition % has the bounds %, expected %', {partition_text}, bounds, expected;
     END IF;
 END {tag}"
         )
@@ -164,6 +181,23 @@ mod tests {
         round::<BigInt, _>(-7_i64, "-7");
         let text = <Char22 as ColumnOn<Postgres>>::literal(key);
         round::<Char22, _>(key, text.trim_matches('\''));
+    }
+
+    #[test]
+    fn a_name_that_postgres_would_cut_off_is_refused() {
+        let longest = "t".repeat(54);
+        let name = |table| {
+            let names = Names {
+                schema: None,
+                table,
+                key: "id",
+            };
+            names.partition("20261125")
+        };
+        assert_eq!(name(&longest).unwrap().len(), 63);
+        let error = name(&format!("{longest}t")).unwrap_err();
+        assert!(error.is_parse());
+        assert!(error.to_string().contains("first 63 bytes"), "{error}");
     }
 
     #[test]

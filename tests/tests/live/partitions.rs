@@ -335,6 +335,10 @@ async fn refused(pool: Pool<Postgres>) -> Outcome {
     let error = events.create_next(&pool, 1).await.unwrap_err();
     assert!(error.is_unexpected_bound(), "{error}");
     assert!(error.to_string().contains(name), "{error}");
+    let error = Postgres::script(&pool, &sql).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("has the bounds FOR VALUES FROM"), "{text}");
+    assert!(text.contains(name), "{text}");
 
     // These bounds are no keys of the scheme.
     raw_sql(AssertSqlSafe(format!(
