@@ -107,22 +107,17 @@ pub(crate) fn mysql_can_stage(_: &TableNames) -> String {
 }
 
 /// Returns a query that has a row if `INSERT .. ON DUPLICATE KEY UPDATE` finds rows by these columns alone: they are those of
-/// the table's only unique index, and no trigger can change them before. A row that is to be left alone is updated, too, to
-/// what it is, which triggers see.
-pub(crate) fn mysql_can_write(names: &TableNames, found_by: &[usize], is_ignored: bool) -> String {
+/// the table's only unique index, and no trigger can change them before that the user may see.
+pub(crate) fn mysql_can_write(names: &TableNames, found_by: &[usize]) -> String {
     let (schema, table) = mysql_table(names);
     let columns = list(found_by, |at| text(&unquoted(&names.columns[*at], '`')));
     let number = found_by.len();
-    let or_update = match is_ignored {
-        true => " OR t.event_manipulation = 'UPDATE'",
-        false => "",
-    };
     format!(
         "SELECT 1 FROM information_schema.statistics AS i \
          WHERE i.table_schema = {schema} AND i.table_name = {table} AND i.non_unique = 0 \
          AND NOT EXISTS (SELECT 1 FROM information_schema.triggers AS t \
          WHERE t.event_object_schema = {schema} AND t.event_object_table = {table} \
-         AND (t.action_timing = 'BEFORE' AND t.event_manipulation = 'INSERT'{or_update})) \
+         AND t.action_timing = 'BEFORE' AND t.event_manipulation = 'INSERT') \
          HAVING COUNT(*) = {number} AND COUNT(DISTINCT i.index_name) = 1 \
          AND SUM(i.column_name IN ({columns}) AND i.sub_part IS NULL) = {number}"
     )
@@ -134,7 +129,7 @@ pub(crate) fn mysql_can_write(names: &TableNames, found_by: &[usize], is_ignored
 /// Diesel quotes names of SQLite as MySQL does. A table without a schema's name has to be in the file that is opened first.
 /// Triggers are few on SQLite, and there is no
 /// privilege to see them, so that any of them is a reason to be careful.
-pub(crate) fn sqlite_can_write(names: &TableNames, found_by: &[usize], _: bool) -> String {
+pub(crate) fn sqlite_can_write(names: &TableNames, found_by: &[usize]) -> String {
     let text = |name: &str| format!("CAST(x'{}' AS TEXT)", hex(name));
     let quote = match names.table.starts_with('`') {
         true => '`',

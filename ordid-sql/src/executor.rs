@@ -550,8 +550,8 @@ impl<B: RowBinder> Work<B> {
                         }
                     }
                     let planned = chunk;
-                    let unreported = writes.unreported(&self.rows, &planned, &statements);
-                    let chunk = unreported.unwrap_or_else(|| planned.clone());
+                    let written = writes.of(&self.rows, &planned, &statements);
+                    let chunk = written.unwrap_or_else(|| planned.clone());
                     let least = writer.engine.stages_from().filter(|_| run.may_stage());
                     let least_now = run.stages_from(&chunk, statements.table(chunk.table), least);
                     if staging.may_take(&chunk, least_now, || run.rows_together(0)) {
@@ -598,7 +598,7 @@ impl<B: RowBinder> Work<B> {
                         ..
                     } = chunk.action
                     {
-                        let sent = upsert(&mut self.rows, open, &chunk, &mut statements, &writes);
+                        let sent = upsert(&mut self.rows, open, &chunk, &mut statements);
                         match sent.await {
                             Ok(sent) => {
                                 run.upserted(&self.rows, &chunk, sent, started.elapsed());
@@ -617,8 +617,8 @@ impl<B: RowBinder> Work<B> {
                     // While the database works on this chunk, the next one is bound.
                     let sent = send(&self.rows, open, now, &mut statements, |statements| {
                         let next = run.upcoming().map(|next| {
-                            let unreported = writes.unreported(&self.rows, &next, statements);
-                            unreported.unwrap_or(next)
+                            let written = writes.of(&self.rows, &next, statements);
+                            written.unwrap_or(next)
                         });
                         let next = next.filter(|next| {
                             let asks = next.action.asks();

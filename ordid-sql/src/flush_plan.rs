@@ -130,8 +130,8 @@ impl FlushPlan {
 fn is_written(action: Action, table: &Table, engine: &EngineProfile, rows: usize) -> bool {
     match action {
         Action::Upsert { set, .. } => {
-            let is_unreported = table.column_sets()[set].is_unreported;
-            is_unreported && engine.writes_from().is_some_and(|least| rows >= least)
+            table.column_sets()[set].may_be_written()
+                && engine.writes_from().is_some_and(|least| rows >= least)
         }
         _ => false,
     }

@@ -192,10 +192,9 @@ pub(crate) struct Words {
     /// engine does not need one to be fast.
     pub(crate) can_stage: Option<fn(&TableNames) -> String>,
     /// Returns a query that has a row if the engine's own statement for upserts does what is asked of one that finds rows by
-    /// these columns: no other unique index can be in its way, and no trigger comes first. If the rows that are there are to
-    /// be left alone, which the last argument says, no trigger changes them either. There is no such query where the statement
-    /// is not used.
-    pub(crate) can_write: Option<fn(&TableNames, &[usize], bool) -> String>,
+    /// these columns: no other unique index can be in its way, and no trigger comes first. There is no such query where the
+    /// statement is not used.
+    pub(crate) can_write: Option<fn(&TableNames, &[usize]) -> String>,
     /// The character that no name may have, even a quoted one.
     pub(crate) never_in_names: Option<char>,
     /// Creates the table of marker rows.
@@ -501,7 +500,7 @@ impl EngineProfile {
         self
     }
 
-    const fn which_writes(mut self, question: fn(&TableNames, &[usize], bool) -> String) -> Self {
+    const fn which_writes(mut self, question: fn(&TableNames, &[usize]) -> String) -> Self {
         self.words.can_write = Some(question);
         self
     }

@@ -42,8 +42,7 @@ pub struct FlushedTable {
     /// The rows that were there already, and were to be left alone then.
     pub left_alone: usize,
     /// The rows that were inserted or updated by statements that do not say which:
-    /// [`OnConflict::unreported`](crate::OnConflict::unreported). Of those that are to be left alone if they are there, also
-    /// these.
+    /// [`OnConflict::unreported`](crate::OnConflict::unreported).
     pub unreported: usize,
     /// How many of the inserted rows went by the engine's bulk command, `COPY` or a bulk load: the
     /// adapter's `flush` says when.

@@ -47,6 +47,15 @@ pub struct ColumnSet {
     pub rows: usize,
 }
 
+impl ColumnSet {
+    /// Returns whether the engine's own statement may upsert the rows: nobody wants to know what became of them, and those
+    /// that are there are updated. One for rows that are left alone would be an update all the same on MySQL, which triggers
+    /// see and which needs the privilege.
+    pub(crate) const fn may_be_written(&self) -> bool {
+        self.is_unreported && !self.columns.is_empty()
+    }
+}
+
 impl Table {
     /// Returns the schema, unquoted, where the entity names one.
     pub const fn schema(&self) -> Option<&'static str> {

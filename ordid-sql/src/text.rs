@@ -402,35 +402,32 @@ impl Writer<'_> {
         self.values(out, names, columns, rows);
     }
 
-    /// Makes an `INSERT` write the columns of rows that are there, or leave them alone, where
-    /// [a question](crate::words) says that only these rows can be in its way:
+    /// Makes an `INSERT` write the columns of rows that are there, where [a question](crate::words) says that only these rows
+    /// can be in its way:
     ///
     /// ```text
-    /// SQLite   ON CONFLICT ("id") DO UPDATE SET "total" = excluded."total"    ON CONFLICT ("id") DO NOTHING
-    /// MySQL    ON DUPLICATE KEY UPDATE `total` = VALUES(`total`)              ON DUPLICATE KEY UPDATE `id` = `id`
+    /// SQLite   ON CONFLICT ("id") DO UPDATE SET "total" = excluded."total"
+    /// MySQL    ON DUPLICATE KEY UPDATE `total` = VALUES(`total`)
     /// ```
     ///
     /// MariaDB has no other way than `VALUES` to name the new values.
     fn on_conflict(self, out: &mut String, table: &Table, names: &TableNames, action: Action) {
-        let set = names.set_of(table, action, &table.columns_of(action));
-        let set = set.iter().map(|it| names.column(*it));
-        if self.engine.updates == Updates::RowByRow {
-            let mut set: Vec<_> = set.map(|it| format!("{it} = VALUES({it})")).collect();
-            if set.is_empty() {
-                let key = names.column(names.keys[0]);
-                set.push(format!("{key} = {key}"));
-            }
-            let _ = write!(out, " ON DUPLICATE KEY UPDATE {}", set.join(", "));
-            return;
+        let is_mysql = self.engine.updates == Updates::RowByRow;
+        if is_mysql {
+            out.push_str(" ON DUPLICATE KEY UPDATE ");
+        } else {
+            out.push_str(" ON CONFLICT (");
+            list(out, names, &positions(&names.found_by(table, action)));
+            out.push_str(") DO UPDATE SET ");
         }
-        out.push_str(" ON CONFLICT (");
-        list(out, names, &positions(&names.found_by(table, action)));
-        let set: Vec<_> = set.map(|it| format!("{it} = excluded.{it}")).collect();
-        match set.is_empty() {
-            true => out.push_str(") DO NOTHING"),
-            false => {
-                let _ = write!(out, ") DO UPDATE SET {}", set.join(", "));
-            }
+        let mut separator = "";
+        for column in names.set_of(table, action, &table.columns_of(action)) {
+            let column = names.column(column);
+            let _ = match is_mysql {
+                true => write!(out, "{separator}{column} = VALUES({column})"),
+                false => write!(out, "{separator}{column} = excluded.{column}"),
+            };
+            separator = ", ";
         }
     }
 

@@ -111,12 +111,14 @@ impl<E> OnConflict<E> {
         self
     }
 
-    /// The flush need not say what became of the row, which is faster on MySQL, MariaDB and SQLite.
+    /// The flush need not say what became of the row, which is faster on MySQL, MariaDB and SQLite if columns of existing rows
+    /// are written. It changes nothing for rows that are to be [left alone](Self::ignore), and on other databases.
     ///
-    /// There a flush in its own transaction writes 100 and more such rows by `INSERT .. ON DUPLICATE KEY UPDATE` or `INSERT
-    /// .. ON CONFLICT`, without a question, if these do what is asked for: the columns by which rows are found are those of
-    /// the table's only unique index, the row has values for all columns, and the table has no trigger before an insert (on
-    /// SQLite, no trigger at all). Otherwise the rows are written as without this call.
+    /// A flush in its own transaction then writes 100 and more such rows by `INSERT .. ON DUPLICATE KEY UPDATE` or `INSERT .. ON
+    /// CONFLICT`, without a question, if these do what is asked for: the columns by which rows are found are those of the
+    /// table's only unique index, the row has values for all columns, and the table has no trigger before an insert (on
+    /// SQLite, no trigger at all). Otherwise the rows are written as without this call. MySQL shows triggers only to users
+    /// with the privilege `TRIGGER`: do not call this where such a trigger may be hidden.
     ///
     /// A row that is there has to be one that could be inserted: the database checks all of its values, not only those that
     /// are written. If two rows of a unit of work have the same values in these columns, the later one wins.

@@ -183,7 +183,9 @@ impl Arguments {
         )
         .map_err(Failure::wrong)?;
         if !table.is_partitioned {
-            let bound = partitions.end_sql(now).map_err(Failure::wrong)?;
+            // The statements may run over the end of this period, and new keys have to stay below the bound.
+            let (_, next) = self.by.period().around(now);
+            let bound = partitions.end_sql(next).map_err(Failure::wrong)?;
             return Err(table.first_partition(&partitions.partition_by_sql(), &bound));
         }
         let there = list(&mut connection, &partitions).await?;

@@ -93,15 +93,11 @@ fn is_counted(chunk: &Chunk, statements: &Statements<'_>) -> bool {
     let (engine, table) = (statements.writer().engine, statements.table(chunk.table));
     let counts_inserts = engine.counts_inserts && table.counts_inserts;
     match chunk.action {
-        // MySQL counts a row that it updates twice, and not at all if it has these values already. SQLite does not count a
-        // row that it leaves alone.
+        // MySQL counts a row that it updates twice, and perhaps not at all if it has these values already.
         Action::Upsert {
-            set,
             step: UpsertStep::Write,
-        } => {
-            let writes = !table.column_sets()[set].columns.is_empty();
-            counts_inserts && writes && engine.updates != Updates::RowByRow
-        }
+            ..
+        } => counts_inserts && engine.updates != Updates::RowByRow,
         action => counts_inserts || !action.inserts(),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{
     bound::{bind, send},
     no_values, statements_of,
-    upsert::{Writes, upsert},
+    upsert::upsert,
 };
 use crate::{
     Action, Chunk, DriverError, EngineProfile, Failure, FlushError, PendingRows, Plan, Updates,
@@ -146,8 +146,7 @@ async fn replay<C: FlushConnection>(
     for chunk in chunks {
         let sent = match chunk.action {
             Action::Upsert { .. } => {
-                let writes = Writes::default();
-                let sent = upsert(rows, &mut open, chunk, &mut statements, &writes).await;
+                let sent = upsert(rows, &mut open, chunk, &mut statements).await;
                 sent.map(drop).map_err(|(error, _)| error)
             }
             _ => {

@@ -13,7 +13,7 @@ use super::{
     no_values,
 };
 use crate::{
-    Action, Chunk, FlushError, PendingRows, Place, Updates, UpsertStep, Upserted,
+    Action, Chunk, FlushError, PendingRows, Place, UpsertStep, Upserted,
     flush_plan::is_whole,
     spi::{FlushTransaction, RowBinder, Statement},
     text::Statements,
@@ -44,23 +44,20 @@ impl Writes {
             return Ok(());
         };
         let table = statements.table(chunk.table);
-        let is_of_use = table.column_sets()[set].is_unreported || updates_all(chunk, statements);
         let is_known = self.possible.iter().any(|it| it.0 == (chunk.table, set));
-        if !is_of_use || is_known || rows_together() < least {
+        if is_known || !table.column_sets()[set].may_be_written() || rows_together() < least {
             return Ok(());
         }
         let names = statements.names(chunk.table);
-        let is_ignored = table.column_sets()[set].columns.is_empty();
-        let question = question(names, table.upserted_by(set), is_ignored);
-        let question = Statement::query(question);
+        let question = Statement::query(question(names, table.upserted_by(set)));
         let answer = open.exists(&question, no_values(rows)).await;
         let answer = answer.map_err(|it| FlushError::statement(it, Place::of(table, chunk)))?;
         self.possible.push(((chunk.table, set), answer));
         Ok(())
     }
 
-    /// Returns a chunk as the engine's own statement writes it without a report; `None` if other statements have to.
-    pub(super) fn unreported<B: RowBinder>(
+    /// Returns a chunk as the engine's own statement writes it; `None` if other statements have to.
+    pub(super) fn of<B: RowBinder>(
         &self,
         rows: &PendingRows<B>,
         chunk: &Chunk,
@@ -69,39 +66,10 @@ impl Writes {
         let Action::Upsert { set, .. } = chunk.action else {
             return None;
         };
-        let is_unreported = statements.table(chunk.table).column_sets()[set].is_unreported;
-        let may = is_unreported && self.may_write(rows, chunk, statements);
-        may.then(|| chunk.with_step(UpsertStep::Write))
+        let may_write = self.possible.contains(&((chunk.table, set), true))
+            && is_whole(rows, chunk, statements);
+        may_write.then(|| chunk.with_step(UpsertStep::Write))
     }
-
-    fn may_write<B: RowBinder>(
-        &self,
-        rows: &PendingRows<B>,
-        chunk: &Chunk,
-        statements: &Statements<'_>,
-    ) -> bool {
-        let Action::Upsert { set, .. } = chunk.action else {
-            return false;
-        };
-        self.possible.contains(&((chunk.table, set), true)) && is_whole(rows, chunk, statements)
-    }
-}
-
-/// Returns whether SQLite's own statement for upserts checks no other value of a row that is there than its update: all
-/// columns are written. It is faster there than an update from a list of rows. Nobody else writes while a transaction does,
-/// so the rows that were found are there. They are found by their keys, which differ: of two rows with the same values the
-/// later one would win.
-fn updates_all(chunk: &Chunk, statements: &Statements<'_>) -> bool {
-    let Action::Upsert { set, .. } = chunk.action else {
-        return false;
-    };
-    let table = statements.table(chunk.table);
-    let (written, keys) = (&table.column_sets()[set].columns, table.key_positions());
-    let is_all = |column: usize| written.contains(&column) || keys.contains(&column);
-    statements.writer().engine.updates == Updates::WithValues
-        && !written.is_empty()
-        && table.upserted_by(set) == keys
-        && (0..table.columns().len()).all(is_all)
 }
 
 /// What was sent of a chunk.
@@ -143,7 +111,6 @@ pub(super) async fn upsert<T: FlushTransaction>(
     open: &mut T,
     chunk: &Chunk,
     statements: &mut Statements<'_>,
-    writes: &Writes,
 ) -> Result<Sent, (FlushError<T::Error>, Option<Vec<bool>>)> {
     let Action::Upsert { set, .. } = chunk.action else {
         unreachable!("it is an upsert");
@@ -154,18 +121,13 @@ pub(super) async fn upsert<T: FlushTransaction>(
     };
     let columns = &statements.table(chunk.table).column_sets()[set].columns;
     let is_ignored = columns.is_empty();
-    let updates = match updates_all(chunk, statements) && writes.may_write(rows, chunk, statements)
-    {
-        true => UpsertStep::Write,
-        false => UpsertStep::Update,
-    };
     let (found, mut count) = found(rows, open, chunk, statements)
         .await
         .map_err(|error| (error, None))?;
     let middle = rows.put_new_first(chunk, &found);
     let inserted = part(UpsertStep::Insert, chunk.rows.start..middle);
     let others = match is_ignored {
-        false => part(updates, middle..chunk.rows.end),
+        false => part(UpsertStep::Update, middle..chunk.rows.end),
         true => part(UpsertStep::Confirm, middle..chunk.rows.end),
     };
     let failed = |error| (error, Some(found.clone()));

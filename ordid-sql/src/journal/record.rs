@@ -31,7 +31,7 @@ use serde_core::{Deserialize, Serialize, de::DeserializeOwned};
 use super::super::{Table, in_chunks::PlanChunk};
 use ordid_core::{Error, key::KeyBytes};
 
-/// The form described above.
+/// The form described above. In version 1, an upsert did not say whether it is unreported.
 const VERSION: u32 = 2;
 
 const UNIT: u8 = 1;
@@ -233,7 +233,7 @@ impl<'a> Record<'a> {
     fn parse_unit(bytes: &[u8]) -> Option<Self> {
         let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
         let version = u32::deserialize(&mut reader).ok()?;
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return None;
         }
         let (id, tables) = UnitForm::deserialize(&mut reader).ok()?;

@@ -203,8 +203,12 @@ pub(super) fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
                 pending_rows.update_columns(row, positions(&names)?, register);
             }
             List::Upserts => {
+                let of_version_1 = |error| match record::decode(row) {
+                    Ok((found_by, set, row)) => Ok((found_by, set, false, row)),
+                    Err(_) => Err(cannot(error)),
+                };
                 let (found_by, set, is_unreported, row): Upserted<E> =
-                    record::decode(row).map_err(cannot)?;
+                    record::decode(row).or_else(of_version_1)?;
                 let upsert = Upsert {
                     found_by: Some(positions(&found_by)?),
                     set: match set.is_empty() {

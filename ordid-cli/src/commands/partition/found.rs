@@ -141,7 +141,9 @@ impl Table {
             (in_schema(&old), in_schema(&new), Postgres::quote(&self.key));
         // Rows are read while others write, and not under the lock of ATTACH.
         let statements = [
-            format!("CREATE TABLE {partitioned} (LIKE {whole} INCLUDING ALL) {partition_by}"),
+            format!(
+                "CREATE TABLE {partitioned} (LIKE {whole} INCLUDING ALL EXCLUDING IDENTITY) {partition_by}"
+            ),
             format!(
                 "ALTER TABLE {whole} ADD CONSTRAINT ordid_until_now CHECK ({key} < {bound}) NOT VALID"
             ),
@@ -160,8 +162,8 @@ impl Table {
         ];
         Failure::could_not(format_args!(
             "{schema}.{name} is not partitioned; these statements make it the first partition of a table that is, with its rows: {}; \
-             then run this command again; foreign keys, triggers, privileges and policies stay with {schema}.{old}, so create them on \
-             {schema}.{name}, too",
+             then run this command again; foreign keys, triggers, privileges, policies, publications, the owner, identity columns and \
+             what views show stay with {schema}.{old}, so create or alter them for {schema}.{name}, too",
             statements.join("; ")
         ))
     }

@@ -155,21 +155,10 @@ fn the_engines_own_statement_inserts_or_updates() {
              \"id\") DO UPDATE SET \"total\" = excluded.\"total\"",
         ),
         (
-            EngineProfile::SQLITE,
-            &[],
-            "INSERT INTO \"orders\" (\"parent\", \"id\", \"total\") VALUES (?, ?, ?), (?, ?, ?) ON CONFLICT (\"parent\", \
-             \"id\") DO NOTHING",
-        ),
-        (
             EngineProfile::MYSQL,
             &[0, 2],
             "INSERT INTO `orders` (`parent`, `id`, `total`) VALUES (?, ?, ?), (?, ?, ?) ON DUPLICATE KEY UPDATE `parent` = \
              VALUES(`parent`), `total` = VALUES(`total`)",
-        ),
-        (
-            EngineProfile::MYSQL,
-            &[],
-            "INSERT INTO `orders` (`parent`, `id`, `total`) VALUES (?, ?, ?), (?, ?, ?) ON DUPLICATE KEY UPDATE `id` = `id`",
         ),
     ] {
         let written = step_setting(set, &engine, UpsertStep::Write, 2);
