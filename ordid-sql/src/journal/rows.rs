@@ -112,6 +112,14 @@ type OfColumns<E> = (Vec<String>, E);
 /// A row to upsert: the columns by which it is found, those that are written, whether it is unreported, and the row.
 type Upserted<E> = (Vec<String>, Vec<String>, bool, E);
 
+/// Reads a row to upsert. One of version 1 does not say whether it is unreported.
+fn upserted<E: DeserializeOwned>(bytes: &[u8]) -> Result<Upserted<E>, String> {
+    record::decode(bytes).or_else(|error| match record::decode(bytes) {
+        Ok((found_by, set, row)) => Ok((found_by, set, false, row)),
+        Err(_) => Err(error),
+    })
+}
+
 /// Compares the columns of a row with those that were read back, as serde writes them and as the library sends them.
 fn check<S: RowSink, E: Row<S> + JournalRow>(
     row: &E,
@@ -203,12 +211,7 @@ pub(super) fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
                 pending_rows.update_columns(row, positions(&names)?, register);
             }
             List::Upserts => {
-                let of_version_1 = |error| match record::decode(row) {
-                    Ok((found_by, set, row)) => Ok((found_by, set, false, row)),
-                    Err(_) => Err(cannot(error)),
-                };
-                let (found_by, set, is_unreported, row): Upserted<E> =
-                    record::decode(row).or_else(of_version_1)?;
+                let (found_by, set, is_unreported, row) = upserted::<E>(row).map_err(cannot)?;
                 let upsert = Upsert {
                     found_by: Some(positions(&found_by)?),
                     set: match set.is_empty() {
@@ -241,4 +244,26 @@ pub(super) fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_to_upsert_of_both_versions_are_read() {
+        let (found_by, set) = (vec!["id".to_owned()], vec!["name".to_owned()]);
+        let bytes = |value: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = Vec::new();
+            value(&mut bytes);
+            bytes
+        };
+        let first = bytes(&|to| record::encode(&(&found_by, &set, 7_u32), to).unwrap());
+        let second = bytes(&|to| record::encode(&(&found_by, &set, true, 7_u32), to).unwrap());
+        for (bytes, is_unreported) in [(first, false), (second, true)] {
+            let read = upserted::<u32>(&bytes).unwrap();
+            assert_eq!(read, (found_by.clone(), set.clone(), is_unreported, 7));
+        }
+        assert!(upserted::<String>(&[0xc0]).is_err());
+    }
 }
