@@ -25,11 +25,17 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) 
         rows_that_have_the_values_already_count_as_updated,
         names_that_have_marks_of_parameters_are_names,
         an_open_transaction_is_refused,
-        a_commit_that_does_not_get_its_lock_leaves_the_connection,
         a_savepoint_that_fails_leaves_the_transaction_as_it_was,
         a_transaction_that_has_ended_is_refused_and_its_connection_is_left,
         what_the_database_fills_may_be_of_any_type,
         statements_that_are_not_kept_are_closed,
+    );
+    trials::on_own_server::<MySql, _, _>(
+        trials,
+        servers,
+        server,
+        "fields::a_commit_that_does_not_get_its_lock_leaves_the_connection",
+        a_commit_that_does_not_get_its_lock_leaves_the_connection,
     );
 }
 
