@@ -164,34 +164,6 @@ pub fn on_address<DB, T, F>(
     });
 }
 
-/// The same for a test that would stop others: the server is its own, too.
-pub fn on_own_server<DB, T, F>(
-    trials: &mut Vec<Trial>,
-    servers: &Servers,
-    server: &'static str,
-    name: &str,
-    test: T,
-) where
-    DB: Scratch + Client,
-    T: FnOnce(String) -> F + Send + 'static,
-    F: Future<Output = Outcome>,
-{
-    let name = format!("{server}::{name}");
-    trials.push(match servers.url(server) {
-        Err(reason) => ignored(name, reason),
-        Ok(_) => Trial::test(name, move || {
-            run(async || {
-                let own = ordid_harness::start(server)?;
-                // The database goes with the server.
-                let (pool, _) = DB::scratch(&own.url()).await?;
-                let url = DB::client_url(&pool.connect_options());
-                pool.close().await;
-                test(url).await
-            })
-        }),
-    });
-}
-
 /// Adds functions as tests, each with a new database on a server. The name of a test is this beginning and the
 /// function's name.
 #[macro_export]

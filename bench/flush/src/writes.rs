@@ -165,7 +165,9 @@ where
         Write::Upsert => &[false, true],
         _ => &[false],
     };
-    let flushes = flushes.iter().map(|reports| Way::Flush { reports: *reports });
+    let flushes = flushes
+        .iter()
+        .map(|reports| Way::Flush { reports: *reports });
     let ways: Vec<Way> = flushes
         .chain(by_hand.map(|(rows, asks)| Way::ByHand(ByHandWay { rows, asks })))
         .collect();

@@ -13,7 +13,7 @@ use libtest_mimic::Trial;
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_sql::follower::FollowDialect;
 use ordid_sqlx::{Backend, EngineProfile, Follower, Position, StoredAs, UnitOfWork};
-use ordid_tests::{servers::Servers, soak, stores::on_own_server};
+use ordid_tests::{everyday, servers::Servers, soak, stores::on_own_server};
 use sqlx::{
     AssertSqlSafe, Connection as _, FromRow, MySql, Pool, Postgres, Sqlite, pool::PoolOptions,
     postgres::PgConnectOptions, query, query_as, query_scalar, raw_sql,
@@ -754,12 +754,12 @@ where
 
 /// At READ UNCOMMITTED, a row would be delivered that is rolled back later.
 async fn uncommitted(pool: Pool<MySql>) -> Outcome {
-    let key = MySql::KEY;
+    let key = <MySql as everyday::Engine>::KEY;
     let table =
         format!("CREATE TABLE events (id {key} NOT NULL PRIMARY KEY, changes INTEGER NOT NULL)");
     MySql::script(&pool, &table).await?;
     let follower = Follower::<MySql, Event>::settled_after(Duration::ZERO);
-    let id = MySql::literal(EventId::generate().to_raw());
+    let id = <MySql as everyday::Engine>::literal(EventId::generate().to_raw());
     let mut open = pool.begin().await?;
     raw_sql(AssertSqlSafe(format!(
         "INSERT INTO events VALUES ({id}, 0)"

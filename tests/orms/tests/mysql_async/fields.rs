@@ -10,7 +10,8 @@ use libtest_mimic::Trial;
 use ordid::{Assigned, KeyType as _, OrderedKey};
 use ordid_mysql_async::{Retry, UnitOfWork};
 use ordid_tests::{
-    servers::Servers,
+    servers::{Client as _, Scratch as _, Servers},
+    stores::on_own_server,
     trials::{self, Outcome},
 };
 
@@ -30,13 +31,14 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str) 
         what_the_database_fills_may_be_of_any_type,
         statements_that_are_not_kept_are_closed,
     );
-    trials::on_own_server::<MySql, _, _>(
-        trials,
-        servers,
-        server,
-        "fields::a_commit_that_does_not_get_its_lock_leaves_the_connection",
-        a_commit_that_does_not_get_its_lock_leaves_the_connection,
-    );
+    // It stops all commits of the server.
+    let name = "fields::a_commit_that_does_not_get_its_lock_leaves_the_connection";
+    on_own_server(trials, servers, server, name, async |server| {
+        let (pool, _) = MySql::scratch(&server.url()).await?;
+        let url = MySql::client_url(&pool.connect_options());
+        pool.close().await;
+        a_commit_that_does_not_get_its_lock_leaves_the_connection(url).await
+    });
 }
 
 #[derive(OrderedKey, Clone, Debug, PartialEq, FromRow)]

@@ -2,7 +2,7 @@
 
 use libtest_mimic::Trial;
 use ordid_sqlx::{OrphanDecision, Retry, prepared_orphans, recover_prepared};
-use ordid_tests::servers::Servers;
+use ordid_tests::{servers::Servers, stores::on_own_server};
 use sqlx::{MySql, mysql::MySqlPool, pool::PoolOptions};
 
 use super::{
@@ -12,7 +12,6 @@ use super::{
 use crate::{
     Outcome,
     database::{Executes as _, Live as _},
-    ignored, run,
 };
 
 pub fn trials(
@@ -33,24 +32,13 @@ pub fn trials(
         what_is_prepared_is_committed_at_one_attempt,
         a_flush_goes_on_where_a_deadlock_has_ended_its_transaction,
     );
-    trials.push(foreign(engine, servers));
+    // Other tests list what is prepared as texts.
+    let name = "shards::two_phase::ids_of_other_programs_that_are_no_text_are_passed_over";
+    on_own_server(trials, servers, engine, name, async |server| {
+        beside_others(&server.url()).await
+    });
     if engine == "mysql" {
         add!(a_user_who_may_not_list_what_is_prepared_is_told);
-    }
-}
-
-/// The test has a server that no other test uses: others list what is prepared as texts.
-fn foreign(engine: &'static str, servers: &Servers) -> Trial {
-    let name = "ids_of_other_programs_that_are_no_text_are_passed_over";
-    let name = format!("{engine}::shards::two_phase::{name}");
-    match servers.url(engine) {
-        Err(reason) => ignored(name, reason),
-        Ok(_) => Trial::test(name, move || {
-            run(async || {
-                let server = ordid_harness::start(engine)?;
-                beside_others(&server.url()).await
-            })
-        }),
     }
 }
 
