@@ -331,11 +331,14 @@ fn write(browser: &Browser, text: &str) -> Result {
     Ok(())
 }
 
-/// Opens the page and waits until it works.
+/// Opens the page and waits until it works, and until its worker is installed, which keeps the files: a server that stops
+/// before would leave a page that cannot be opened again.
 fn go_to(browser: &Browser, url: &str) -> Result {
     browser.go_to(url)?;
     let ready = browser.wait_seen("html[data-ready=yes]", true);
     ready.map_err(|error| format!("{error}; the console: {:?}", browser.errors()))?;
+    let installed = "return navigator.serviceWorker.ready.then(() => true);";
+    assert_eq!(browser.run(installed, &json!([]))?, json!(true));
     Ok(())
 }
 
@@ -401,9 +404,6 @@ fn reopened(page: &Page) -> Result {
     let mut served = Served::start(&page.keys)?;
     let browser = page.open()?;
     go_to(&browser, &served.url())?;
-    // The worker keeps the files when it is installed.
-    let installed = "return navigator.serviceWorker.ready.then(() => true);";
-    assert_eq!(browser.run(installed, &json!([]))?, json!(true));
     served.stop()?;
     write(&browser, "before")?;
     browser.wait_for("#waiting", "before")?;
