@@ -28,8 +28,8 @@ pub(super) fn write(one: &One<'_>) -> String {
         let time = time(one, &ticks);
         return format!("CASE WHEN {} THEN {time} END", tests.join(" AND "));
     };
-    // SQLite keeps milliseconds, which a number of days has exactly when it is rounded. `%s` and `%f` do not fit together in
-    // older versions: `%s` of 12:59:59.9999 is that of 13:00:00, and `%f` is 59.999.
+    // SQLite keeps the nearest millisecond of a second, which a number of days has exactly when it is rounded. `%s` and `%f` do
+    // not fit together in older versions: `%s` of 12:59:59.9999 is that of 13:00:00, and `%f` is 59.999.
     let millis = "CAST(round((julianday(moment) - 2440587.5) * 86400000) AS INTEGER)".to_owned();
     let ticks = one.ticks_of(writer, &millis, is_highest);
     let key = writer::key(
