@@ -160,7 +160,7 @@ where
     let by_hand = by_hand.iter().map(|rows| (*rows, false));
     let asked = asked.iter().map(|rows| (*rows, true));
     let by_hand = by_hand.chain(asked);
-    // What does not say which rows were there is held to what does not ask.
+    // The flush that does not say which rows existed is compared with statements that do not ask for it.
     let flushes: &[bool] = match write {
         Write::Upsert => &[false, true],
         _ => &[false],

@@ -19,7 +19,7 @@ use crate::{
     text::Statements,
 };
 
-/// Which upserts the engine's own statement writes, as far as an attempt has found out.
+/// Says which upserts the engine's own statement writes, as far as an attempt has found out.
 #[derive(Debug, Default)]
 pub(super) struct Writes {
     /// Each table and column set that was asked about.

@@ -215,7 +215,7 @@ pub(super) async fn rows_are_written_without_a_report<W: EverydayWork>(
     );
     assert_eq!(W::Database::people(&pool).await?, all);
 
-    // What a trigger does before an insert would come before the row is found.
+    // A trigger before an insert would run before the database finds the row.
     if writes {
         let body = match dialect {
             "MySQL" => "FOR EACH ROW SET NEW.visits = 77",

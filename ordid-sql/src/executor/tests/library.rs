@@ -859,7 +859,7 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             return match self.connection.call(line).await {
                 Some(Answer::Fails(failure)) => {
                     if failure == Failure::Transient {
-                        // As a Galera node that says so once another node has ended the transaction.
+                        // A Galera node answers like this when another node has ended the transaction.
                         self.staged.clear();
                     }
                     Err(driver(failure).into())

@@ -64,7 +64,7 @@ async fn beside_others(url: &str) -> Outcome {
     assert_eq!(orphans(&pools).await?, [(2, OrphanDecision::NotCommitted)]);
     let recovered = recover_prepared(&pools.name, &pools, ANY_AGE).await?;
     assert_eq!(recovered.rolled_back, [gid]);
-    // That of the other program is still there.
+    // The transaction of the other program is still prepared.
     MySql::script(&pools[1], "XA ROLLBACK X'FF00'").await?;
     check(&pools, ROWS).await
 }
