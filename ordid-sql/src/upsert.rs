@@ -111,8 +111,8 @@ impl<E> OnConflict<E> {
         self
     }
 
-    /// The flush need not say what became of the row, which is faster on MySQL, MariaDB and SQLite if columns of existing rows
-    /// are written. It changes nothing for rows that are to be [left alone](Self::ignore), and on other databases.
+    /// The flush need not say what became of the row. On MySQL, MariaDB and SQLite this saves statements if columns of existing
+    /// rows are written. It changes nothing for rows that are to be [left alone](Self::ignore), and on other databases.
     ///
     /// A flush in its own transaction then writes 100 and more such rows by `INSERT .. ON DUPLICATE KEY UPDATE` or `INSERT .. ON
     /// CONFLICT`, without a question, if these do what is asked for: the columns by which rows are found are those of the

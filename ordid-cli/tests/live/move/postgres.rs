@@ -88,6 +88,9 @@ const TABLES: &str = "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int);
     INSERT INTO orders (kind) VALUES (1), (2);
     INSERT INTO remarks (order_id, kind) SELECT id, kind FROM orders";
 
+/// Makes the remarks refer to the orders.
+const LINK: &str = "ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id)";
+
 fn generated(url: &str) -> Result {
     execute(url, TABLES)?;
     let this = Move::planned(url)?;
@@ -180,7 +183,7 @@ fn kept_in(url: &str) -> Result {
     execute(
         url,
         &format!(
-            "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+            "{TABLES}; {LINK};
              ALTER TABLE remarks ALTER COLUMN order_id SET STATISTICS 250; ALTER TABLE orders ALTER COLUMN id SET STATISTICS 0;
              ALTER INDEX remarks_order SET TABLESPACE order_id; ALTER INDEX orders_pkey SET TABLESPACE order_id"
         ),
@@ -228,7 +231,7 @@ fn secured(url: &str) -> Result {
         execute(
             own,
             &format!(
-                "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+                "{TABLES}; {LINK};
                  ALTER TABLE remarks ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON remarks USING (kind = 1);
                  ALTER TABLE remarks FORCE ROW LEVEL SECURITY"
             ),
@@ -251,7 +254,7 @@ fn secured_later(url: &str) -> Result {
         execute(
             own,
             &format!(
-                "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+                "{TABLES}; {LINK};
                  ALTER TABLE remarks ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON remarks USING (kind = 1);
                  ALTER TABLE orders ENABLE ROW LEVEL SECURITY; CREATE POLICY none ON orders USING (false);
                  INSERT INTO orders (kind) SELECT n FROM generate_series(3, 20) AS n"
@@ -352,7 +355,7 @@ fn policies_in_triggers(url: &str) -> Result {
         execute(
             own,
             &format!(
-                "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+                "{TABLES}; {LINK};
                  ALTER TABLE remarks ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON remarks USING (kind = 1);
                  CREATE TABLE seen (what text, limits bigint);
                  CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -390,7 +393,7 @@ fn clustered(url: &str) -> Result {
     execute(
         url,
         &format!(
-            "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+            "{TABLES}; {LINK};
              CLUSTER orders USING orders_pkey; ALTER TABLE remarks CLUSTER ON remarks_order"
         ),
     )?;
@@ -410,7 +413,7 @@ fn extended_statistics(url: &str) -> Result {
     execute(
         url,
         &format!(
-            "{TABLES}; ALTER TABLE remarks ADD FOREIGN KEY (order_id) REFERENCES orders (id);
+            "{TABLES}; {LINK};
              CREATE STATISTICS remarks_both ON order_id, kind FROM remarks"
         ),
     )?;
