@@ -176,6 +176,8 @@ pub(crate) struct Words {
     /// Two texts that make a query read committed rows only, at any isolation level: one stands behind the table's name,
     /// the other at the end.
     pub(crate) reads_committed: [&'static str; 2],
+    /// Whether no query of a transaction sees rows that were committed after it began.
+    pub(crate) reads_snapshots: bool,
     /// What makes a query wait until the rows that it finds are committed or gone, where a query without it may find others
     /// and one with it would also lock the places of rows that it does not find.
     pub(crate) confirms: Option<&'static str>,
@@ -460,6 +462,7 @@ impl EngineProfile {
                 placeholder: D::push_placeholder,
                 counted: D::COUNTED,
                 reads_committed: ["", ""],
+                reads_snapshots: false,
                 confirms: None,
                 as_text: D::AS_TEXT,
                 joins_texts: None,
@@ -491,6 +494,7 @@ impl EngineProfile {
     /// Every read sees a snapshot of committed rows, and there is no lock for reading.
     const fn which_reads_snapshots(mut self) -> Self {
         self.words.reads_committed = ["", ""];
+        self.words.reads_snapshots = true;
         self.words.confirms = None;
         self
     }

@@ -4,12 +4,12 @@ use super::locate::Search;
 use crate::{
     Chunk, PendingRows,
     flush_error::FoundVersion,
-    spi::{Begin, FlushConnection, FlushTransaction, RowBinder},
+    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, TransactionScope},
     text::Writer,
 };
 
 /// Returns what the database has in the place of a row, as it is committed now. The question is a transaction of its
-/// own, or a savepoint of the user's.
+/// own, or a savepoint of the user's; where that would see the row as it was before, nothing is asked.
 pub(super) async fn found_version<C: FlushConnection>(
     rows: &PendingRows<C::Binder>,
     connection: &mut C,
@@ -18,6 +18,9 @@ pub(super) async fn found_version<C: FlushConnection>(
     row: usize,
     search: &mut Search,
 ) -> FoundVersion {
+    if search.scope == TransactionScope::Savepoint && writer.engine.words.reads_snapshots {
+        return FoundVersion::Unknown;
+    }
     let entity = rows.entity(chunk.table);
     let names = C::Binder::names(entity, &rows.table(chunk.table), writer.engine);
     let Some(query) = writer.version(&names) else {

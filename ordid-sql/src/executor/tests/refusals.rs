@@ -140,3 +140,28 @@ fn a_users_transaction_that_ends_while_the_version_is_sought_is_over() {
         assert_eq!(count(&server, call), 2);
     }
 }
+
+/// A savepoint of the user's transaction sees the row as it was when the transaction began, and so with the version
+/// that was read, although the update found another one.
+#[test]
+fn the_version_is_not_sought_in_an_old_snapshot() {
+    for (engine, scope, asks) in [
+        (EngineProfile::TIDB, TransactionScope::Savepoint, false),
+        (EngineProfile::VITESS, TransactionScope::Savepoint, false),
+        (EngineProfile::TIDB, TransactionScope::Transaction, true),
+        (EngineProfile::MYSQL, TransactionScope::Savepoint, true),
+    ] {
+        let server = Server::default();
+        server.once("update drafts", Answer::Changed(Changed::Rows(0)));
+        let mut work = empty();
+        work.rows
+            .update(draft(1, 9), Registration::in_key_order::<Draft>);
+        let mut source = Source::<false>::only(&server);
+        source.engine.updates = Updates::RowByRow;
+        source.engine.words.reads_snapshots = engine.words.reads_snapshots;
+        let error = finish(work.flush(source, scope)).unwrap_err();
+        assert_eq!(count(&server, "which version") > 0, asks);
+        // The answer is the version that was read. If it is a new one, something else has left the row out.
+        assert_eq!(error.is_stale(), !asks, "{}: {error}", engine.name);
+    }
+}
