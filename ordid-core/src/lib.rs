@@ -42,8 +42,8 @@
 //! - `testing`: the same keys in every run of a test, also in code that calls `generate()`.
 //! - `chrono`, `jiff`, `time`: the times of these crates, to and from [`clock::Timestamp`].
 //! - `serde`, `schemars`, `utoipa`, `async-graphql7`, `juniper018`, `arbitrary`, `proptest`: the traits of these crates for
-//!   key types that `#[derive(KeyType)]` makes, and for no others. What such a library has to know of a raw key or a
-//!   scheme is said without it: [`RawKey::to_bytes`], [`Scheme::TEXT`], [`Scheme::coerce`].
+//!   key types that `#[derive(KeyType)]` makes, and for no others. [`RawKey::to_bytes`], [`Scheme::TEXT`] and [`Scheme::coerce`] give other libraries
+//!   what they need, without these features.
 //!
 //! # Minimum supported Rust version
 //!

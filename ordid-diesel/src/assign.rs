@@ -18,7 +18,7 @@ use ordid_core::{EnsuredKey, OrderedKey};
 /// use diesel::{connection::SimpleConnection, prelude::*};
 /// use ordid::{KeyType, OrderedKey};
 /// use ordid_diesel::{assign, assign_all};
-/// use uuid::Uuid;
+/// use ordid::uuid::Uuid;
 ///
 /// #[derive(KeyType)]
 /// #[ordid(scheme = uuid_v7, diesel)]

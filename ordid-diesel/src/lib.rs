@@ -46,12 +46,12 @@
 //! // Its keys rise from their end, which no column of PostgreSQL compares first.
 //! #[derive(ordid::KeyType)]
 //! #[ordid(scheme = comb_nhibernate, diesel(postgres = uuid))]
-//! struct OrderId(uuid::Uuid);
+//! struct OrderId(ordid::uuid::Uuid);
 //! ```
 //!
 //! Key types are values in `Queryable`, `Selectable`, `Insertable`, `Identifiable`, `AsChangeset` and
-//! associations, in filters, `eq_any` and `returning`. Of `table!`'s columns each backend takes one:
-//! where a `table!` declares another SQL type for it, the query does not compile.
+//! associations, in filters, `eq_any` and `returning`. Each backend accepts one
+//! SQL type for a key column. If `table!` declares another one, the query does not compile.
 //!
 //! A unit of work writes NULL for a field that is `None`. `Insertable` sends DEFAULT for it, and `AsChangeset` leaves the
 //! column alone. `#[ordid(returning)]` is for a column that the database fills, and `update_columns` names the columns that
@@ -63,9 +63,8 @@
 #![cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
 //! # use libsqlite3_sys as _;
 //! use diesel::{connection::SimpleConnection, prelude::*};
-//! use ordid::{KeyType, OrderedKey};
+//! use ordid::{KeyType, OrderedKey, uuid::Uuid};
 //! use ordid_diesel::UnitOfWork;
-//! use uuid::Uuid;
 //!
 //! #[derive(KeyType)]
 //! #[ordid(scheme = uuid_v7, diesel)]

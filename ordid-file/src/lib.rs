@@ -13,7 +13,7 @@
 //! # Example: a mark over a restart
 //!
 //! ```
-//! use ordid_core::{clock::Timestamp, high_water::HighWaterMark};
+//! use ordid::{clock::Timestamp, high_water::HighWaterMark};
 //! use ordid_file::MarkFile;
 //!
 //! # let folder = tempfile::tempdir()?;

@@ -33,9 +33,8 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use mysql_async::prelude::*;
-//! use ordid::{KeyType, OrderedKey};
+//! use ordid::{KeyType, OrderedKey, uuid::Uuid};
 //! use ordid_mysql_async::UnitOfWork;
-//! use uuid::Uuid;
 //!
 //! #[derive(KeyType)]
 //! #[ordid(scheme = uuid_v7, mysql_async)]

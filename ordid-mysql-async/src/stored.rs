@@ -104,7 +104,7 @@ pub trait ReadKey: Sized {
     /// ```
     /// use mysql_async::Value;
     /// use ordid_mysql_async::ReadKey;
-    /// use uuid::Uuid;
+    /// use ordid::uuid::Uuid;
     ///
     /// let error = Uuid::read_key(&Value::Bytes(b"short".to_vec())).unwrap_err();
     /// assert!(error.to_string().contains("16 bytes"), "{error}");
@@ -202,7 +202,7 @@ ordid_sql::stored_key! {
     /// use mysql_async::{Value, from_value, prelude::ToValue as _};
     /// use ordid_core::KeyType;
     /// use ordid_mysql_async::{Stored, column};
-    /// use uuid::Uuid;
+    /// use ordid::uuid::Uuid;
     ///
     /// let key: Stored<Uuid, column::Char22> = Uuid::generate().into();
     /// let value = key.to_value();

@@ -31,7 +31,7 @@ use crate::{classify::classify, lease::OracleDriver, stored::StoredAs};
 /// use oracle::{Connection, RowValue};
 /// use ordid::{KeyType, OrderedKey};
 /// use ordid_oracle::{Follower, Position};
-/// use uuid::Uuid;
+/// use ordid::uuid::Uuid;
 ///
 /// #[derive(KeyType)]
 /// #[ordid(scheme = uuid_v7, oracle)]

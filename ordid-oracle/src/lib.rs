@@ -34,9 +34,8 @@
 //! # Example: a graph of rows in one transaction
 //!
 //! ```no_run
-//! use ordid::{KeyType, OrderedKey};
+//! use ordid::{KeyType, OrderedKey, uuid::Uuid};
 //! use ordid_oracle::UnitOfWork;
-//! use uuid::Uuid;
 //!
 //! #[derive(KeyType)]
 //! #[ordid(scheme = uuid_v7, oracle)]

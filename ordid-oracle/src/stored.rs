@@ -148,7 +148,7 @@ ordid_sql::stored_key! {
     /// ```
     /// use ordid_core::KeyType;
     /// use ordid_oracle::{Stored, column};
-    /// use uuid::Uuid;
+    /// use ordid::uuid::Uuid;
     ///
     /// let key: Stored<Uuid, column::Raw16> = Uuid::generate().into();
     /// assert_eq!(Stored::<Uuid, column::Raw16>::from(key.into_key()), key);

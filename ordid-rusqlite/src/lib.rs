@@ -31,10 +31,9 @@
 //! # Example: a graph of rows in one transaction
 //!
 //! ```
-//! use ordid::{KeyType, OrderedKey};
+//! use ordid::{KeyType, OrderedKey, uuid::Uuid};
 //! use ordid_rusqlite::UnitOfWork;
 //! use rusqlite::Connection;
-//! use uuid::Uuid;
 //!
 //! #[derive(KeyType)]
 //! #[ordid(scheme = uuid_v7, rusqlite)]

@@ -130,7 +130,7 @@ ordid_sql::stored_key! {
     /// use ordid_core::KeyType;
     /// use ordid_rusqlite::{Stored, column};
     /// use rusqlite::Connection;
-    /// use uuid::Uuid;
+    /// use ordid::uuid::Uuid;
     ///
     /// let key: Stored<Uuid, column::Char22> = Uuid::generate().into();
     /// let connection = Connection::open_in_memory()?;

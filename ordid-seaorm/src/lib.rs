@@ -123,8 +123,7 @@
 //! | junction rows of nested models | yes | the same, where they have a key of their own |
 //! | [`insert_all`], [`insert_or_skip`], [`UnitOfWork`], [`ShardedUnitOfWork`] | no | they assign |
 //!
-//! Leave the key of a new model `NotSet` for `save`: it takes one that is set for a row that is in the
-//! database, and updates it. A model that nobody gives a key is refused by the database; but SQLite makes
+//! Leave the key of a new model `NotSet`: for `save`, a key that is set means "update this row". A model that nobody gives a key is refused by the database; but SQLite makes
 //! one itself where the key is a number.
 //!
 //! # Minimum supported Rust version

@@ -51,9 +51,8 @@
 #![cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use ordid::{KeyType, OrderedKey};
+//! use ordid::{KeyType, OrderedKey, uuid::Uuid};
 //! use ordid_sqlx::UnitOfWork;
-//! use uuid::Uuid;
 //!
 //! #[derive(KeyType)]
 //! #[ordid(scheme = uuid_v7, sqlx)]

@@ -147,7 +147,7 @@ ordid_sql::stored_key! {
     /// ```
     /// use ordid_core::KeyType;
     /// use ordid_sqlx::{Stored, column};
-    /// use uuid::Uuid;
+    /// use ordid::uuid::Uuid;
     ///
     /// let key: Stored<Uuid, column::Char22> = Uuid::generate().into();
     /// assert_eq!(Stored::<Uuid, column::Char22>::from(key.into_key()), key);

@@ -41,7 +41,7 @@ use crate::{
 /// use ordid::{KeyType, OrderedKey};
 /// use ordid_tiberius::{Follower, Position, Stream};
 /// use tiberius::{Client, Row};
-/// use uuid::Uuid;
+/// use ordid::uuid::Uuid;
 ///
 /// #[derive(KeyType)]
 /// #[ordid(scheme = uuid_v8_sql_server, tiberius)]

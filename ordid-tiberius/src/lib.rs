@@ -3,6 +3,9 @@
 //! ```text
 //! $ cargo add ordid
 //! $ cargo add ordid-tiberius --features rustls # or native-tls, or none
+//! $ cargo add tiberius@0.13 --no-default-features
+//! $ cargo add tokio --features macros,net,rt
+//! $ cargo add tokio-util --features compat
 //! ```
 //!
 #![doc = ordid_sql::documentation!(tasks)]
@@ -29,19 +32,18 @@
 //!
 //! SQL Server compares a `uniqueidentifier` from its last six bytes on, so that version 7 is random
 //! there, index and all. tiberius sends a [`Uuid`](ordid_core::uuid::Uuid) in the mixed order of
-//! bytes that the protocol has; that is not ordid's doing, and changes nothing of the value.
+//! bytes that the protocol has, and converts the bytes back, so the value stays the same.
 //!
 //! # Example: a graph of rows in one transaction
 //!
 //! ```no_run
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use ordid::{KeyType, OrderedKey};
+//! use ordid::{KeyType, OrderedKey, uuid::Uuid};
 //! use ordid_tiberius::{Nullable, UnitOfWork};
 //! use tiberius::{Client, Config};
 //! use tokio::net::TcpStream;
 //! use tokio_util::compat::TokioAsyncWriteCompatExt;
-//! use uuid::Uuid;
 //!
 //! #[derive(KeyType)]
 //! #[ordid(scheme = uuid_v8_sql_server, tiberius)]

@@ -201,7 +201,7 @@ ordid_sql::stored_key! {
     /// ```
     /// use ordid_core::KeyType;
     /// use ordid_tiberius::{Stored, column};
-    /// use uuid::Uuid;
+    /// use ordid::uuid::Uuid;
     ///
     /// type Id = Stored<Uuid, column::UniqueIdentifierPermuted>;
     ///

@@ -35,9 +35,8 @@
 //! ```no_run
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use ordid::{KeyType, OrderedKey};
+//! use ordid::{KeyType, OrderedKey, uuid::Uuid};
 //! use ordid_tokio_postgres::UnitOfWork;
-//! use uuid::Uuid;
 //!
 //! #[derive(KeyType)]
 //! #[ordid(scheme = uuid_v7, tokio_postgres)]

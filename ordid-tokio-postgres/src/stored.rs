@@ -132,7 +132,7 @@ ordid_sql::stored_key! {
     /// use ordid_core::KeyType;
     /// use ordid_tokio_postgres::{Stored, column};
     /// use tokio_postgres::types::{ToSql, Type};
-    /// use uuid::Uuid;
+    /// use ordid::uuid::Uuid;
     ///
     /// type Id = Stored<Uuid, column::Char22>;
     ///
