@@ -36,16 +36,34 @@ pub use seeded::SeededEntropy;
 #[cfg(feature = "std")]
 pub use thread::{RESEED_WORDS, ThreadEntropy};
 
-/// Returns the process's number, to tell a child from its parent.
+/// What tells a child from its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Process {
+    /// The system's number.
+    pub(crate) id: u32,
+    /// Whether there was a fork since the first question. In a namespace of its own a child may have the number of its
+    /// parent.
+    is_forked: bool,
+}
+
+/// Returns this process.
 #[cfg(feature = "std")]
-pub(crate) fn process() -> u32 {
-    std::process::id()
+pub(crate) fn process() -> Process {
+    static FIRST: std::sync::OnceLock<forkguard::Guard> = std::sync::OnceLock::new();
+    Process {
+        id: std::process::id(),
+        // To ask takes `&mut`, and changes the guard.
+        is_forked: FIRST.get_or_init(forkguard::new).clone().detected_fork(),
+    }
 }
 
 /// Without `std` there is no fork that it could know of.
 #[cfg(not(feature = "std"))]
-pub(crate) const fn process() -> u32 {
-    0
+pub(crate) const fn process() -> Process {
+    Process {
+        id: 0,
+        is_forked: false,
+    }
 }
 
 /// A source of unpredictable bits.

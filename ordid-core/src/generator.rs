@@ -229,8 +229,8 @@ pub enum Rollback {
         /// The widest gap that is held; rounded down to milliseconds, at most a day.
         max: Duration,
     },
-    /// A call waits while the clock is at most `max` behind, until it has caught up, so that no key
-    /// carries a later time than the clock's. Beyond, every call is an error.
+    /// A call waits while the clock is at most `max` behind, until it has caught up. Beyond, every call is an error.
+    /// With [`Overflow::Wait`] or [`Overflow::Error`], no key carries a later time than the clock's.
     WaitThenError {
         /// The widest gap and longest wait; rounded down to milliseconds, at most a day.
         max: Duration,
@@ -238,7 +238,8 @@ pub enum Rollback {
 }
 
 impl Rollback {
-    /// Any step back is an error until the clock has caught up.
+    /// Any step back is an error until the clock has caught up. With [`Overflow::Advance`], steps within *its* bound are
+    /// held: take [`Overflow::Wait`] or [`Overflow::Error`].
     pub const ERROR: Self = Self::HoldThenError {
         max: Duration::ZERO,
     };

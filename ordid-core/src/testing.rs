@@ -90,8 +90,8 @@ struct Shared {
     clock: Arc<ManualClock>,
     /// It serves the schemes that draw and do not count.
     entropy: SeededEntropy,
-    /// An `Arc<Scripted<S>>` for each scheme `S` that counts.
-    ordered: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    /// The name of each scheme `S` that counts, and its `Arc<Scripted<S>>`.
+    ordered: Mutex<HashMap<TypeId, (&'static str, Arc<dyn Any + Send + Sync>)>>,
 }
 
 /// A generator that stands in the place of the process's.
@@ -156,16 +156,14 @@ impl Keys {
             .ordered
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let made = ordered.entry(TypeId::of::<S>()).or_insert_with(|| {
-            // The seed depends on the scheme's name, since generators with one secret would remember each other's seeds.
-            let entropy = SeededEntropy::new(of_name(self.0.seed, S::NAME));
-            let clock = self.0.clock.clone();
-            Arc::new(Scripted::<S>::with_node(
-                node,
-                clock,
-                entropy,
-                Policy::DEFAULT,
-            ))
+        // Schemes that differ by a parameter have one name.
+        let namesakes = ordered.values().filter(|it| it.0 == S::NAME).count() as u64;
+        let (_, made) = ordered.entry(TypeId::of::<S>()).or_insert_with(|| {
+            // Generators with one secret would remember each other's seeds.
+            let seed = of_name(self.0.seed, S::NAME).wrapping_add(namesakes);
+            let (clock, entropy) = (self.0.clock.clone(), SeededEntropy::new(seed));
+            let made = Scripted::<S>::with_node(node, clock, entropy, Policy::DEFAULT);
+            (S::NAME, Arc::new(made))
         });
         match Arc::clone(made).downcast() {
             Ok(generator) => generator,

@@ -537,20 +537,22 @@ fn sea_orm(cx: &Ctxt, model: &Entity<'_>) {
         }
         return;
     }
-    let keys: Vec<_> = model.primary_keys().map(|(field, _)| field.ident).collect();
-    for field in &model.fields {
-        if let Some(marked) = &field.attrs.key
-            && !keys.contains(&field.ident)
-        {
-            cx.error(
-                marked,
-                format!(
-                    "the ordered key is `{}`, but SeaORM's primary key is `{}`: mark one and the same",
-                    field.ident,
-                    list(&keys)
-                ),
-            );
-        }
+    // Rows are found by the marked fields, if there are some: by a part of SeaORM's key they would be others, too.
+    let theirs: Vec<_> = model.primary_keys().map(|(field, _)| field.ident).collect();
+    let marked = model.fields.iter().filter(|it| it.attrs.key.is_some());
+    let own: Vec<_> = marked.clone().map(|it| it.ident).collect();
+    let is_same = own.len() == theirs.len() && own.iter().all(|it| theirs.contains(it));
+    if let Some(first) = marked.clone().find_map(|it| it.attrs.key.as_ref())
+        && !is_same
+    {
+        cx.error(
+            first,
+            format!(
+                "the ordered key is `{}`, but SeaORM's primary key is `{}`: mark one and the same",
+                list(&own),
+                list(&theirs)
+            ),
+        );
     }
     for (key, primary) in model.primary_keys() {
         sea_orm_key(cx, key, primary);

@@ -990,6 +990,19 @@ fn every_mistake_in_a_model_of_seaorm_is_reported_at_once() {
              the `ActiveModel` `NotSet` while it has no key",
         ]
     );
+    // By a part of the key, rows of other items would be found, too.
+    assert_eq!(
+        of(
+            "",
+            "#[sea_orm(primary_key, auto_increment = false)] #[ordid(key)] order: OrderId, \
+             #[sea_orm(primary_key, auto_increment = false)] #[ordid(key)] item: ItemId, \
+             #[sea_orm(primary_key, auto_increment = false)] number: i32"
+        ),
+        [
+            "the ordered key is `order`, `item`, but SeaORM's primary key is `order`, `item`, `number`: \
+             mark one and the same"
+        ]
+    );
     assert_eq!(
         of(
             "",

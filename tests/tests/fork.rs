@@ -17,8 +17,12 @@ use libtest_mimic::{Arguments, Trial};
 use ordid::{
     Error, KeyType,
     clock::{Clock, CoarseClock, Delay, ManualClock, SystemClock, Timestamp, TscClock},
+    coordination::{CoordinationFailure, Grant},
     entropy::ThreadEntropy,
-    generator::{Generator, OrderedGenerator, Policy, Rollback, Slotted, WithHighWaterMark},
+    generator::{
+        AtCeiling, Generator, GrantedGenerator, OrderedGenerator, Policy, Rollback, Slotted,
+        WithHighWaterMark,
+    },
     high_water::HighWaterMark,
     key::{ObjectId, Scheme, StaticScheme},
     scheme::{
@@ -36,14 +40,14 @@ use ordid::{
 use ordid_file::MarkFile;
 use ordid_tests::{
     merge::{self, Merged},
-    process::{Child, fork},
+    process::{Child, begin_process_namespace, fork},
 };
 
 fn main() {
     let mut arguments = Arguments::from_args();
     // One after the other, on the main thread: a child should be a copy of this test alone.
     arguments.test_threads = Some(1);
-    let tests: [(&str, fn()); 25] = [
+    let tests: [(&str, fn()); 26] = [
         ("eight_children_of_2000_keys_share_none", eight_children),
         (
             "sixty_four_children_of_100000_keys_share_none",
@@ -99,20 +103,35 @@ fn main() {
         ("children_share_no_ordered_text", || {
             assert_eq!(children_of::<OrderedText22>().len(), CHILDREN_MADE);
         }),
+        (
+            "a_child_with_the_number_of_its_parent_is_a_child",
+            child_with_its_parents_number,
+        ),
         ("a_child_can_wait", a_child_can_wait),
         (
             "a_killed_process_with_an_older_clock_goes_on_above_its_keys",
             killed_and_restarted,
         ),
     ];
+    let no_counter = TscClock::new().is_none();
+    let no_namespace = fork(|| vec![begin_process_namespace().into()]).join() == [0];
     let trials = tests
         .map(|(name, test)| {
-            let no_counter = name.contains("counter_clock") && TscClock::new().is_none();
+            let missing = [
+                (no_counter, "counter_clock", "no counter of the processor"),
+                (
+                    no_namespace,
+                    "number_of_its_parent",
+                    "no namespaces for this user",
+                ),
+            ];
+            let missing = missing.iter().find(|it| it.0 && name.contains(it.1));
             Trial::test(name, move || {
                 test();
                 Ok(())
             })
-            .with_ignored_flag(no_counter)
+            .with_kind(missing.map_or("", |it| it.2))
+            .with_ignored_flag(missing.is_some())
         })
         .into();
     libtest_mimic::run(&arguments, trials).exit();
@@ -392,6 +411,44 @@ fn asked<S: Slotted>(generator: &impl Generator<Scheme = S>) -> Vec<Result<S::Ra
     };
     let single = generator.try_generate().map(|key| key.into_raw());
     [vec![single], filled, reserved].concat()
+}
+
+/// Each is the first process of a namespace.
+fn child_with_its_parents_number() {
+    let of_first = || {
+        assert_eq!(std::process::id(), 1);
+        let node = SnowflakeNode::new(7).unwrap();
+        let keys =
+            Shared::<Snowflake>::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+        keys.try_generate().unwrap();
+        let (floor, ceiling) = (SystemClock.now(), Timestamp::MAX);
+        let grant = Grant::new(7, 1, floor, ceiling).unwrap();
+        assert!(begin_process_namespace());
+        let child = fork(|| {
+            assert_eq!(std::process::id(), 1);
+            assert!(
+                asked(&keys)
+                    .iter()
+                    .all(|it| it.as_ref().is_err_and(Error::is_forked))
+            );
+            let granted = GrantedGenerator::<Snowflake, _, _>::new(
+                grant,
+                SystemClock,
+                ThreadEntropy,
+                Policy::DEFAULT,
+                AtCeiling::Error,
+            );
+            let failure = granted.unwrap_err().coordination_failure();
+            assert_eq!(failure, Some(CoordinationFailure::Fenced));
+            b"refused".to_vec()
+        });
+        child.join()
+    };
+    let outside = fork(|| {
+        assert!(begin_process_namespace());
+        fork(of_first).join()
+    });
+    assert_eq!(outside.join(), b"refused");
 }
 
 /// Keys that are told apart by their generator's node: a child has none, whatever it asks.

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::entropy::process;
+use crate::entropy::{Process, process};
 
 /// A future that is over after a while, on any runtime: a thread of its own, which the first one of the
 /// process starts, wakes whoever waits. The child of a fork has another such thread.
@@ -152,7 +152,7 @@ impl Ord for Alarm {
 
 /// A thread that rings, and what it rings for.
 struct Timer {
-    process: u32,
+    process: Process,
     alarms: Arc<Alarms>,
 }
 

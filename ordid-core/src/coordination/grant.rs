@@ -4,7 +4,11 @@ use alloc::{format, string::String};
 use core::{fmt, ops::Range, time::Duration};
 
 use super::CoordinationFailure;
-use crate::{clock::Timestamp, entropy::process, error::Error};
+use crate::{
+    clock::Timestamp,
+    entropy::{Process, process},
+    error::Error,
+};
 
 /// A node, and the time that keys with it may carry: from `floor` to below `ceiling`.
 ///
@@ -21,7 +25,7 @@ pub struct Grant {
     floor: Timestamp,
     ceiling: Timestamp,
     /// Whose it is.
-    process: u32,
+    process: Process,
 }
 
 impl Grant {
@@ -60,7 +64,7 @@ impl Grant {
             CoordinationFailure::Fenced,
             format!(
                 "{self} is of process {}, and this is its fork: acquire a grant of the child's own",
-                self.process
+                self.process.id
             ),
         ))
     }
@@ -552,10 +556,8 @@ mod tests {
     fn a_grant_of_another_process_is_refused_as_fenced() {
         let terms = LeaseTerms::new(0..4).unwrap();
         let grant = Grant::new(2, 5, at(0), at(3_000)).unwrap();
-        let parents = Grant {
-            process: grant.process + 1,
-            ..grant
-        };
+        let mut parents = grant;
+        parents.process.id += 1;
         let error = terms
             .renewed(&parents, 5, at(3_000), at(1_000), None)
             .unwrap_err();
@@ -568,7 +570,7 @@ mod tests {
             format!(
                 "the lease is another's: node 2 (grant 5), 1800000000000 to below 1800000003000 ms is of \
                  process {}, and this is its fork: acquire a grant of the child's own",
-                parents.process
+                parents.process.id
             )
         );
         let released = terms.released(&parents, 5, at(3_000), None);

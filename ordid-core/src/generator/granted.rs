@@ -13,7 +13,7 @@ use super::{
     Events, Generator, OrderedGenerator, Policy, Slotted,
     engine::Slots,
     observe,
-    ordered::{PIECE, key_with, slot_layout_of},
+    ordered::{key_with, slot_layout_of},
 };
 use crate::{
     clock::{Clock, Delay, Timestamp},
@@ -542,6 +542,21 @@ where
             && self.keys.clock().published.confirms(seen)
     }
 
+    /// Returns how many of so many keys a fill claims together: no more than the grant has time for now, but one at
+    /// least, which waits for more time as a single key does.
+    fn piece(&self, left: usize) -> usize {
+        let layout = slot_layout_of::<S>();
+        let seen = self.keys.clock().published.see();
+        let now = layout.at(self.clock().now(), 0);
+        let now = now.map_or(seen.first, |slot| layout.split(slot).0);
+        let newest = self.keys.newest_time().unwrap_or(seen.first).max(now);
+        // Several slots may begin one unit of time more than they fill.
+        let units = seen.end.saturating_sub(newest).saturating_sub(1);
+        let most = units.saturating_mul(layout.slots()).saturating_sub(1);
+        let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
+        self.keys.piece(left).min(most)
+    }
+
     /// Claims slots together, all in one range, and returns them with their node.
     fn claim(&self, count: u64) -> Result<(S::Node, Slots), Error> {
         let layout = slot_layout_of::<S>();
@@ -636,7 +651,7 @@ where
     fn try_fill_with(&self, count: usize, mut put: impl FnMut(Generated<S>)) -> Result<(), Error> {
         let mut left = count;
         while left > 0 {
-            let piece = left.min(PIECE);
+            let piece = self.piece(left);
             let (node, slots) = self.claim(piece as u64)?;
             self.keys.keys(node, slots, piece, &mut put)?;
             left -= piece;

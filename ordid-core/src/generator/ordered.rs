@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Timestamp},
-    entropy::{Entropy, process},
+    entropy::{Entropy, Process, process},
     error::{Error, ErrorKind},
     key::Generated,
 };
@@ -32,7 +32,7 @@ pub use self::{
 /// Keys of one batch: the random words of a batch are drawn together.
 const BATCH: usize = 256;
 /// Keys that [`Generator::try_fill_with`] claims at a time.
-pub(crate) const PIECE: usize = 65_536;
+const PIECE: usize = 65_536;
 
 /// The one way a key type's infallible functions end without a key.
 #[cfg(feature = "std")]
@@ -54,7 +54,7 @@ pub struct OrderedGenerator<S: Slotted, C, E> {
     policy: Policy,
     node: S::Node,
     /// The process that the node is of; 0 for schemes that may be used in any.
-    process: u32,
+    process: Option<Process>,
     /// Whether it is the generator of the process, in whose place a test may put another.
     #[cfg(any(test, feature = "testing"))]
     is_of_process: bool,
@@ -71,7 +71,7 @@ impl<S: Slotted<Node: DefaultNode>, C: Clock, E: Entropy> OrderedGenerator<S, C,
                 entropy,
                 policy,
                 node: DefaultNode::DEFAULT,
-                process: 0,
+                process: None,
                 #[cfg(any(test, feature = "testing"))]
                 is_of_process: false,
             }
@@ -112,7 +112,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             entropy,
             policy: Policy { rollback, ..policy },
             node,
-            process: if S::RENEWS { 0 } else { process() },
+            process: (!S::RENEWS).then(process),
             #[cfg(any(test, feature = "testing"))]
             is_of_process: false,
         }
@@ -135,7 +135,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
 
     /// Refuses to go on where the node is another process's.
     pub(super) fn check_process(&self) -> Result<(), Error> {
-        if !S::RENEWS && self.process != process() {
+        if !S::RENEWS && self.process != Some(process()) {
             return Err(Error::new(ErrorKind::Forked { scheme: S::NAME }));
         }
         Ok(())
@@ -271,6 +271,13 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
 
     pub(super) fn policy(&self) -> Policy {
         self.policy
+    }
+
+    /// Returns how many of so many keys a fill claims together: no more than one reservation may.
+    pub(super) fn piece(&self, left: usize) -> usize {
+        let most = slot_layout_of::<S>().max_reservation(&self.policy);
+        left.min(PIECE)
+            .min(usize::try_from(most).unwrap_or(usize::MAX))
     }
 
     #[inline]
@@ -563,7 +570,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
         // Claimed piece by piece, so that the keys of a long fill keep to the clock.
         let mut left = count;
         while left > 0 {
-            let piece = left.min(PIECE);
+            let piece = self.piece(left);
             self.keys(self.node, self.claim(piece as u64)?, piece, &mut put)?;
             left -= piece;
         }

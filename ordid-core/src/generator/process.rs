@@ -1,9 +1,6 @@
 //! The process-wide generators: what [`KeyType::generate`](crate::KeyType::generate) asks.
 
-use super::{
-    DefaultNode, Generator, OrderedGenerator, Reserved, Slotted,
-    ordered::{self, PIECE},
-};
+use super::{DefaultNode, Generator, OrderedGenerator, Reserved, Slotted, ordered};
 use crate::{
     clock::{Clock, SystemClock, Timestamp},
     entropy::{Entropy, ThreadEntropy},
@@ -91,7 +88,7 @@ impl<S: ProcessWide> StaticScheme for S {
         }
         let mut left = count;
         while left > 0 {
-            let piece = left.min(PIECE);
+            let piece = generator.piece(left);
             let slots = generator.claim_or_follow(piece as u64);
             if let Err(error) = generator.keys(generator.node(), slots, piece, &mut put) {
                 ordered::no_key(&error);

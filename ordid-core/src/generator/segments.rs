@@ -17,7 +17,7 @@ use crate::{
         AsyncSegmentSource, CoordinationFailure, Segment, SegmentOrder, SegmentSource,
         SegmentValues,
     },
-    entropy::{Entropy, ThreadEntropy, process},
+    entropy::{Entropy, Process, ThreadEntropy, process},
     error::{Error, ErrorKind},
     key::{Generated, Scheme as _},
     scheme::counted::Counted,
@@ -150,7 +150,7 @@ pub struct SegmentGenerator<O: SegmentOrder> {
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     epoch: u32,
-    process: u32,
+    process: Process,
 }
 
 impl Owner {

@@ -8,10 +8,10 @@ use std::{
     time::Duration,
 };
 
-use super::{Events, Generator, OrderedGenerator, Reserved, Slotted, ordered::PIECE};
+use super::{Events, Generator, OrderedGenerator, Reserved, Slotted};
 use crate::{
     clock::{Clock, Timestamp},
-    entropy::{Entropy, process},
+    entropy::{Entropy, Process, process},
     error::Error,
     high_water::HighWaterMark,
     key::Generated,
@@ -65,7 +65,7 @@ pub struct WithHighWaterMark<S: Slotted, C, E, M> {
     raised: AtomicU64,
     raising: Mutex<()>,
     /// The process that may raise it.
-    process: u32,
+    process: Process,
 }
 
 impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> WithHighWaterMark<S, C, E, M> {
@@ -172,7 +172,7 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
     fn try_fill_with(&self, count: usize, mut put: impl FnMut(Generated<S>)) -> Result<(), Error> {
         let mut left = count;
         while left > 0 {
-            let piece = left.min(PIECE);
+            let piece = self.generator.piece(left);
             for key in self.reserve(piece)? {
                 put(key?);
             }

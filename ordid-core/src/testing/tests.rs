@@ -106,6 +106,17 @@ fn the_generator_of_the_process_is_asked_for_nothing() {
     });
 }
 
+/// Two schemes that differ by a parameter alone have one name.
+#[test]
+fn schemes_of_one_name_share_no_key() {
+    with_keys(7, || {
+        let few = UuidV7Spread::<2>::process_wide().try_generate().unwrap();
+        let many = UuidV7Spread::<256>::process_wide().try_generate().unwrap();
+        let random = |raw: Uuid| raw.as_u128() & u128::from(u64::MAX >> 2);
+        assert_ne!(random(few.into_raw()), random(many.into_raw()));
+    });
+}
+
 #[test]
 fn a_generator_of_ones_own_is_not_in_the_scope() {
     let own = uuid_v7::UuidV7Generator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);

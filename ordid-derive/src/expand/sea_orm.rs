@@ -40,7 +40,9 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
             [] => std::slice::from_ref(field.ident),
             fields => fields,
         };
-        let shown: Vec<_> = fields.iter().map(|it| format_ident!("__{it}")).collect();
+        let shown: Vec<_> = (0..fields.len())
+            .map(|it| format_ident!("__part_{it}"))
+            .collect();
         let shows = match &shown[..] {
             [shown] => shows(quote!(#shown)),
             _ => shows(quote!(&#private::KeyFields((#(*#shown),*)))),

@@ -12,7 +12,7 @@ use super::{AtCeiling, GrantedGenerator};
 use crate::{
     clock::{Clock, Timestamp},
     coordination::{AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms, NodeAllocator},
-    entropy::Entropy,
+    entropy::{Entropy, Process, process},
     error::Error,
     generator::{Policy, Slotted, observe},
 };
@@ -364,7 +364,7 @@ where
             Ok(thread) => Ok(LeaseThread {
                 generator,
                 thread: Some(thread),
-                process: std::process::id(),
+                process: process(),
             }),
             Err(error) => {
                 let (grant, last) = generator.close();
@@ -407,7 +407,7 @@ where
 {
     generator: Arc<GrantedGenerator<S, C, E>>,
     thread: Option<JoinHandle<Result<(), Error>>>,
-    process: u32,
+    process: Process,
 }
 
 impl<S, C, E> LeaseThread<S, C, E>
@@ -434,7 +434,7 @@ where
         let Some(thread) = self.thread.take() else {
             return Ok(());
         };
-        if self.process != std::process::id() {
+        if self.process != process() {
             // Joining would wait for a thread that the fork left behind.
             std::mem::forget(thread);
             return Ok(());

@@ -77,6 +77,20 @@ fn keys_stop_at_the_ceiling_and_continue_after_the_renewal() {
     assert_eq!(parts(key(&keys).unwrap()), (7, 100));
 }
 
+/// One reservation of them is refused: it takes up to a unit of time more than it fills.
+#[test]
+fn a_fill_may_take_nearly_all_of_a_grant() {
+    let keys = scripted(grant(7, 1, 0, 3), 0);
+    keys.clock().freeze();
+    assert!(keys.reserve(12_000).is_err());
+    let mut made = Vec::new();
+    let filled = keys.try_fill_with(12_000, |key| made.push(key.into_raw()));
+    filled.unwrap();
+    assert_eq!(made.len(), 12_000);
+    assert!(made.is_sorted_by(|one, next| one < next));
+    assert_expired(keys.try_fill_with(1_000, |_| ()));
+}
+
 #[test]
 fn keys_begin_at_a_floor_that_is_ahead_of_the_clock() {
     let keys = scripted(grant(7, 1, 2_500, 5_500), 0);

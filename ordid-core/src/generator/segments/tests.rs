@@ -297,10 +297,10 @@ fn numbers_are_refused_only_after_a_real_fork() {
     let mut batch = keys.reserve(2).unwrap();
     assert_eq!(batch.next().unwrap().unwrap().into_raw(), 6);
 
-    keys.owner.process += 1;
+    keys.owner.process.id += 1;
     assert!(keys.try_generate().unwrap_err().is_forked());
     assert!(keys.reserve(1).unwrap_err().is_forked());
-    batch.owner.process += 1;
+    batch.owner.process.id += 1;
     assert!(batch.next().unwrap().unwrap_err().is_forked());
 }
 

@@ -300,6 +300,25 @@ fn a_full_sequence_follows_the_policy_and_never_repeats() {
     }
 }
 
+/// So many single keys would wait; one reservation of them is refused.
+#[test]
+fn a_fill_of_more_keys_than_a_reservation_has_waits_in_between() {
+    let max = core::time::Duration::from_millis(1);
+    for overflow in [Overflow::Wait, Overflow::Advance { max }] {
+        let policy = Policy {
+            overflow,
+            ..Policy::DEFAULT
+        };
+        let generator = scripted::<Twitter>(100, policy);
+        assert!(generator.reserve(10_000).is_err());
+        let mut keys = Vec::new();
+        let filled = generator.try_fill_with(10_000, |key| keys.push(key.into_raw()));
+        filled.unwrap();
+        assert_eq!(keys.len(), 10_000);
+        assert!(keys.is_sorted_by(|one, next| one < next), "{overflow:?}");
+    }
+}
+
 #[test]
 fn a_million_keys_rise_strictly() {
     let generator = scripted::<Twitter>(100, Policy::DEFAULT);

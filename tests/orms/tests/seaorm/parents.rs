@@ -23,7 +23,8 @@ pub struct FolderId(Uuid);
 #[ordid(sea_orm)]
 pub struct FileId(Uuid);
 
-/// A folder in another folder of the same tenant, with a file that is shown first.
+/// A folder in another folder of the same tenant, with a file that is shown first. `box` is a keyword of Rust, and `visit` an
+/// argument in what the derive makes.
 mod folder {
     use ordid::OrderedKey;
     use sea_orm::entity::prelude::*;
@@ -37,10 +38,10 @@ mod folder {
         pub tenant: TenantId,
         #[sea_orm(primary_key, auto_increment = false)]
         pub id: FolderId,
-        #[ordid(parent = ActiveModel(tenant, within))]
-        pub within: Option<FolderId>,
-        #[ordid(parent = file::ActiveModel(tenant, shown))]
-        pub shown: Option<FileId>,
+        #[ordid(parent = ActiveModel(tenant, r#box))]
+        pub r#box: Option<FolderId>,
+        #[ordid(parent = file::ActiveModel(tenant, visit))]
+        pub visit: Option<FileId>,
     }
 
     #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -80,8 +81,8 @@ pub fn add(to: &mut Databases<'_>) {
 }
 
 /// SQLite checks at the end of the statement. The trigger makes it check row by row, as MySQL does.
-const ON_SQLITE: &str = "CREATE TRIGGER behind BEFORE INSERT ON folders WHEN NEW.within IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM folders WHERE (tenant, id) = (NEW.tenant, NEW.within))
+const ON_SQLITE: &str = "CREATE TRIGGER behind BEFORE INSERT ON folders WHEN NEW.box IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM folders WHERE (tenant, id) = (NEW.tenant, NEW.box))
     BEGIN SELECT RAISE(ABORT, 'the folder around it is missing'); END";
 
 async fn create(db: &DatabaseConnection) -> Outcome {
@@ -91,15 +92,15 @@ async fn create(db: &DatabaseConnection) -> Outcome {
         DbBackend::MySql => "BINARY(16)",
         _ => "BLOB",
     };
-    let shown = "FOREIGN KEY (tenant, shown) REFERENCES files (tenant, id)";
+    let shown = "FOREIGN KEY (tenant, visit) REFERENCES files (tenant, id)";
     let (inline, behind) = match backend {
         DbBackend::Sqlite => (format!(", {shown}"), ON_SQLITE.to_owned()),
         _ => (String::new(), format!("ALTER TABLE folders ADD {shown}")),
     };
     let statements = [
         format!(
-            "CREATE TABLE folders (tenant {id}, id {id}, within {id}, shown {id}, PRIMARY KEY (tenant, id), \
-             FOREIGN KEY (tenant, within) REFERENCES folders (tenant, id){inline})"
+            "CREATE TABLE folders (tenant {id}, id {id}, box {id}, visit {id}, PRIMARY KEY (tenant, id), \
+             FOREIGN KEY (tenant, box) REFERENCES folders (tenant, id){inline})"
         ),
         format!(
             "CREATE TABLE files (tenant {id}, id {id}, folder {id} NOT NULL, PRIMARY KEY (tenant, id), \
@@ -119,12 +120,12 @@ fn folders(tenant: TenantId) -> Vec<folder::ActiveModel> {
     let mut ids: Vec<_> = (0..50).map(|_| FolderId::generate()).collect();
     ids.reverse();
     let around = [None].into_iter().chain(ids.iter().copied().map(Some));
-    let folder = |(id, within): (&FolderId, Option<FolderId>)| folder::ActiveModel {
+    let folder = |(id, around): (&FolderId, Option<FolderId>)| folder::ActiveModel {
         tenant: Set(tenant),
         id: Set(*id),
         // The root has no value at all.
-        within: within.map_or(NotSet, |within| Set(Some(within))),
-        shown: NotSet,
+        r#box: around.map_or(NotSet, |around| Set(Some(around))),
+        visit: NotSet,
     };
     ids.iter().zip(around).map(folder).collect()
 }
@@ -147,7 +148,7 @@ async fn a_tree_of_such_keys_goes_in_root_first_and_out_leaves_first(
     }
     let flushed = work.flush(&db).await?;
     assert_eq!((flushed.rows(), flushed.updated()), (100, 0));
-    let roots = folder::Entity::find().filter(folder::Column::Within.is_null());
+    let roots = folder::Entity::find().filter(folder::Column::Box.is_null());
     assert_eq!(roots.count(&db).await?, 2);
     for folder in &all {
         work.delete(folder.clone());
@@ -165,8 +166,8 @@ async fn a_circle_of_such_keys_is_cut_at_the_column_that_can_be_null(
     let folder = folder::ActiveModel {
         tenant: Set(tenant),
         id: Set(id),
-        within: NotSet,
-        shown: Set(Some(file)),
+        r#box: NotSet,
+        visit: Set(Some(file)),
     };
     let within = file::ActiveModel {
         tenant: Set(tenant),
@@ -178,7 +179,7 @@ async fn a_circle_of_such_keys_is_cut_at_the_column_that_can_be_null(
     assert_eq!(key, CompositeKey((tenant, file)));
     work.add(folder.clone());
     work.flush(&db).await?;
-    let shown = folder::Entity::find().filter(folder::Column::Shown.eq(file));
+    let shown = folder::Entity::find().filter(folder::Column::Visit.eq(file));
     assert_eq!(shown.count(&db).await?, 1);
     let nullable = |parents: &[ordid::entity::Parent]| -> Vec<_> {
         parents
@@ -187,7 +188,7 @@ async fn a_circle_of_such_keys_is_cut_at_the_column_that_can_be_null(
             .collect()
     };
     let parents = nullable(folder::ActiveModel::PARENTS);
-    assert_eq!(parents, [("within", true), ("shown", true)]);
+    assert_eq!(parents, [("box", true), ("visit", true)]);
     assert_eq!(nullable(file::ActiveModel::PARENTS), [("tenant", false)]);
     work.delete(folder);
     work.delete(within);
