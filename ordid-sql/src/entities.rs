@@ -98,8 +98,8 @@ pub(crate) trait Entities<S>: Any + Send + Sync {
     /// Hands over a row's key, if it has one.
     fn write_key(&self, list: Kept, place: usize, sink: &mut S);
 
-    /// Hands over the version that a row which is deleted was read with, where its type has one.
-    fn write_deleted_version(&self, place: usize, sink: &mut S);
+    /// Hands over the version that a row which is updated or deleted was read with, where its type has one.
+    fn write_read_version(&self, list: Kept, place: usize, sink: &mut S);
 
     /// Returns the version that a row which is updated or deleted was read with, as text, where its type has one.
     fn version_text(&self, list: Kept, place: usize) -> Option<String>;
@@ -326,6 +326,15 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
             self.links.end_row();
         }
     }
+
+    /// Returns the number of the version that a row was read with.
+    fn read_version(&self, list: Kept, place: usize) -> Option<i128> {
+        match list {
+            Kept::Inserts => None,
+            Kept::Updates => self.updates.row(place).version(),
+            Kept::Deletes => self.deleted_versions.get(place).copied(),
+        }
+    }
 }
 
 impl<S: 'static, R: RawKey> Keyed<R> for EntitiesOf<S, R> {
@@ -456,19 +465,14 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
         }
     }
 
-    fn write_deleted_version(&self, place: usize, sink: &mut S) {
-        if let Some(version) = self.deleted_versions.get(place) {
-            self.inserts.write_version(*version, sink);
+    fn write_read_version(&self, list: Kept, place: usize, sink: &mut S) {
+        if let Some(version) = self.read_version(list, place) {
+            self.inserts.write_version(version, sink);
         }
     }
 
     fn version_text(&self, list: Kept, place: usize) -> Option<String> {
-        let version = match list {
-            Kept::Inserts => None,
-            Kept::Updates => self.updates.row(place).version(),
-            Kept::Deletes => self.deleted_versions.get(place).copied(),
-        };
-        version.map(self.of.version_text)
+        self.read_version(list, place).map(self.of.version_text)
     }
 
     fn expect(&self, sink: &mut S) {

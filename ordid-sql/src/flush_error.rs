@@ -478,14 +478,11 @@ impl<D> FlushError<D> {
         });
     }
 
-    /// Says which version the row has. If it is the one that it was read with, something else has left the row out.
-    pub(crate) fn set_found_version(&mut self, found: FoundVersion) {
-        if let Some(stale) = &mut self.0.stale {
-            stale.found = found;
-            if stale.read.is_some() && stale.read.as_deref() == stale.found.version() {
-                self.0.stale = None;
-            }
-        }
+    /// Says which version the row has. If there is none, it is the one that the row was read with, and something else has
+    /// left the row out.
+    pub(crate) fn set_found_version(&mut self, found: Option<FoundVersion>) {
+        let stale = self.0.stale.take().zip(found);
+        self.0.stale = stale.map(|(stale, found)| Stale { found, ..stale });
     }
 
     /// Returns which row it was, if that is known.

@@ -421,6 +421,11 @@ impl<S: RowSink + 'static> PendingRows<S> {
         self.rows[chunk.table].write_key_of(chunk.action, row, sink);
     }
 
+    /// Writes the key of a row of a chunk, and the version that it was read with.
+    pub(crate) fn write_as_read(&self, chunk: &Chunk, row: usize, sink: &mut S) {
+        self.rows[chunk.table].write_as_read(chunk.action, row, sink);
+    }
+
     /// Puts the rows of an upsert's chunk that were not found before the others, and returns the first position of these.
     pub(crate) fn put_new_first(&mut self, chunk: &Chunk, found: &[bool]) -> usize {
         match chunk.action {

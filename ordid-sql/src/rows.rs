@@ -223,7 +223,7 @@ impl<S: RowSink + 'static> Rows<S> {
         }
         self.entities.write(list, place, sink);
         if list == Kept::Deletes {
-            self.entities.write_deleted_version(place, sink);
+            self.entities.write_read_version(list, place, sink);
         }
     }
 
@@ -248,6 +248,17 @@ impl<S: RowSink + 'static> Rows<S> {
     pub(crate) fn write_key_of(&self, action: Action, row: usize, sink: &mut S) {
         let (list, place) = self.row(action, row);
         self.write_key_at(list, place, sink);
+    }
+
+    /// Writes what a row of an action's list is found by, if its type has a version: the key, and the version that it was
+    /// read with.
+    pub(crate) fn write_as_read(&self, action: Action, row: usize, sink: &mut S) {
+        let (list, place) = self.row(action, row);
+        let columns = self.entities.table().columns_of(Action::Delete);
+        sink.begin_row(Columns::Given(&columns));
+        self.entities.write_key(list, place, sink);
+        self.entities.write_read_version(list, place, sink);
+        sink.end_row();
     }
 
     /// Returns the key of a row of an action's list.

@@ -305,25 +305,36 @@ impl Writer<'_> {
 
     /// Asks for a row by its key.
     pub(crate) fn exists(self, names: &TableNames) -> Statement {
-        self.exists_with(names, self.engine.words.reads_committed)
+        self.exists_with(names, &names.key(), self.engine.words.reads_committed)
+    }
+
+    /// Asks for a row by what a delete finds it by: its key and, if its type has one, the version that it was read with.
+    pub(crate) fn exists_as_read(self, names: &TableNames, table: &Table) -> Statement {
+        let found_by = names.found_by(table, Action::Delete);
+        self.exists_with(names, &found_by, self.engine.words.reads_committed)
     }
 
     /// Asks for a row by its key, even if another transaction has locked it. Returns `None` if [`exists`](Self::exists)
     /// passes over no locked row either.
     pub(crate) fn exists_or_is_locked(self, names: &TableNames) -> Option<Statement> {
         let confirms = self.engine.words.confirms;
-        confirms.map(|_| self.exists_with(names, ["", ""]))
+        confirms.map(|_| self.exists_with(names, &names.key(), ["", ""]))
     }
 
-    fn exists_with(self, names: &TableNames, [before, behind]: [&str; 2]) -> Statement {
+    fn exists_with(
+        self,
+        names: &TableNames,
+        found_by: &[(usize, usize)],
+        [before, behind]: [&str; 2],
+    ) -> Statement {
         let mut sql = format!("SELECT 1 FROM {}{before}", names.table);
-        self.where_found(&mut sql, names, &names.key(), 1);
+        self.where_found(&mut sql, names, found_by, 1);
         sql.push_str(behind);
         Statement {
             kind: StatementKind::Exists,
             is_kept: self.keeps(&sql, true),
             sql: sql.into(),
-            columns: names.keys.as_slice().into(),
+            columns: positions(found_by).as_slice().into(),
             rows: 1,
         }
     }

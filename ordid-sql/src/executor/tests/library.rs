@@ -238,6 +238,10 @@ impl<S: Sink<Uuid> + Sink<i64>> Fields<S> for Draft {
         sink.put(&(self.version + 1));
         sink.put(&self.version);
     }
+
+    fn write_version(number: i128, sink: &mut S) {
+        sink.put(&i64::try_from(number).unwrap());
+    }
 }
 
 impl<S: Sink<Uuid>> Fields<S> for Detail {
