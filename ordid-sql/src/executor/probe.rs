@@ -8,7 +8,7 @@ use super::{
 use crate::{
     DriverError, FlushError, FlushRun, PendingRows, lock_waits, marker,
     profile::ServerFact,
-    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, Statement},
+    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, Statement, StatementKind},
     text::Writer,
 };
 
@@ -100,7 +100,12 @@ async fn is_there<T: FlushTransaction>(
             Some(fence) => marker::exists(open, writer, fence).await?,
             None => false,
         };
-        if marker::exists(open, writer, run.id()).await? {
+        // Behind a fence there is no other question, so a marker row that somebody has locked is not passed over.
+        let marker = match is_fenced {
+            true => writer.confirmed_marker(),
+            false => writer.marker(StatementKind::Exists),
+        };
+        if open.exists(&marker, T::Binder::of_marker(run.id())).await? {
             return Ok(true);
         }
         if is_fenced {

@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Result, deadline::Deadline, no_values, read::read_committed, reads, statements_of};
 use crate::{
-    DriverError, Failure, FlushError, Flushed, Markers, Retry, Work, lock_waits,
+    DriverError, Failure, FlushError, Flushed, Markers, Retry, Work,
+    flush_error::NoProbe,
+    lock_waits,
+    marker::may_be_removed,
     observe::{self, Span},
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
@@ -134,6 +137,11 @@ impl<B: RowBinder> Work<B> {
             // A recovery may have committed it, or an attempt whose answer was lost.
             Ok(Ended::Gone) => match self.is_marked(source, marker).await {
                 Ok(true) => Ok(()),
+                // If it was committed, its marker row may have been removed since.
+                Ok(false) if may_be_removed(marker) => {
+                    let removed = Some(NoProbe::MarkerRemoved);
+                    Err(FlushError::unsaid().into_unknown().without_probe(removed))
+                }
                 Ok(false) => {
                     self.unresolved = None;
                     if let Some(part) = &mut self.part {
@@ -197,13 +205,33 @@ impl<B: RowBinder> Work<B> {
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
         let engine = self.engine_for(source.engine())?;
-        let (connection, _) = source.get(false).await?;
-        let mut open = connection.begin(Begin::PLAIN).await?;
-        // It waits for whoever is about to commit it.
-        let query = Writer::of::<B>(&engine).confirmed_marker();
-        let found = open.exists(&query, B::of_marker(marker)).await;
-        let _ = open.rollback(found.is_err()).await;
-        found.map_err(FlushError::probe)
+        let values = || no_values(&self.rows);
+        let asked = async {
+            let (connection, _) = source.get(false).await?;
+            let mut open = connection.begin(Begin::PLAIN).await?;
+            let found = match lock_waits::bound(&mut open, &engine, lock_waits::IN_DOUBT, values)
+                .await
+            {
+                Ok(own_waits) => {
+                    // It waits for whoever is about to commit it.
+                    let query = Writer::of::<B>(&engine).confirmed_marker();
+                    let found = open.exists(&query, B::of_marker(marker)).await;
+                    let given_back = lock_waits::give_back(&mut open, own_waits.as_ref(), values);
+                    given_back.await.and(found)
+                }
+                Err(error) => Err(error),
+            };
+            let _ = open.rollback(found.is_err()).await;
+            found.map_err(FlushError::probe)
+        };
+        let deadline = Deadline::new(self.deadline);
+        match deadline.bound(asked).await {
+            Some(found) => found,
+            None => {
+                source.discard();
+                Err(FlushError::timeout(self.deadline.unwrap_or_default()))
+            }
+        }
     }
 
     /// Fills the fields that the database has filled. They are committed, also if they cannot be read.

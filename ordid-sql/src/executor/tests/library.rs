@@ -451,6 +451,8 @@ pub(super) enum Answer {
     Silence,
     /// It fails in this way, but was carried out.
     FailsAfter(Failure),
+    /// Somebody has locked what is asked for.
+    Locked,
     /// The connection of a COMMIT is lost, and it is carried out later.
     Held,
     /// It succeeds, and then the COMMIT that was held is carried out.
@@ -997,7 +999,10 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
                 let mut state = self.connection.server.state();
                 let found = [format!("{table} {key}"), format!("{table} {key}:")];
                 let mut committed = state.committed.iter();
-                let is_there = committed.any(|it| *it == found[0] || it.starts_with(&found[1]));
+                let mut is_there = committed.any(|it| *it == found[0] || it.starts_with(&found[1]));
+                if let Some(Answer::Locked) = answer {
+                    is_there &= !query.sql.contains("SKIP LOCKED");
+                }
                 if let Some(Answer::Lands) = answer {
                     let held = std::mem::take(&mut state.held);
                     state.commit(held);

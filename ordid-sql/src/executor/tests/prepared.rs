@@ -411,6 +411,43 @@ fn a_flush_goes_on_where_one_prepared_transaction_has_vanished() {
     assert!(unit.is_empty());
 }
 
+/// A recovery has committed it, and its marker row was removed a day later. It is not told from one that was rolled back.
+#[test]
+fn a_part_whose_marker_row_may_have_been_removed_is_not_written_again() {
+    const MEANWHILE: Duration = Duration::from_millis(300);
+    loop {
+        let servers = Servers::default();
+        servers[1].times(99, "COMMIT PREPARED", Answer::Fails(Failure::Lost));
+        let mut unit = unit();
+        let flushed = keys_of(12 * HOUR - MEANWHILE).run(|| flush_all(&mut unit, &servers));
+        if !flushed.unwrap_err().is_prepared() {
+            // It began too late.
+            continue;
+        }
+        servers[1].state().forget();
+        let (_, mut rows) = servers[1].state().prepared.pop_first().unwrap();
+        rows.retain(|it| it.starts_with("items"));
+        servers[1].state().commit(rows);
+        std::thread::sleep(2 * MEANWHILE);
+        for _ in 0..2 {
+            let error = flush_all(&mut unit, &servers).unwrap_err();
+            assert!(error.is_commit_unknown(), "{error}");
+            let of_part = error.shards().unwrap()[1].as_ref().unwrap_err().to_string();
+            assert!(
+                of_part.contains("is so old that it may have been removed"),
+                "{of_part}"
+            );
+        }
+        let inserts = servers[1]
+            .log()
+            .iter()
+            .filter(|it| it.contains("insert"))
+            .count();
+        assert_eq!((items(&servers), inserts), ([2; 3], 1));
+        return;
+    }
+}
+
 /// An adapter that makes no connection does not begin the part of its shard.
 #[test]
 fn a_part_that_does_not_begin_ends_the_others() {

@@ -97,6 +97,18 @@ fn nothing_is_committed_or_prepared_behind_waits_that_cannot_be_set_back() {
     }
 }
 
+/// Another session has locked the marker row, as a `DELETE` that looks at all of them does. The fence is in the same
+/// transaction.
+#[test]
+fn a_marker_row_that_is_locked_is_not_passed_over_behind_its_fence() {
+    let servers = servers_of([Way::Xa; 3]);
+    servers[0].once("commit", Answer::FailsAfter(Failure::Lost));
+    servers[0].once("probe marker", Answer::Succeeds);
+    servers[0].once("probe marker", Answer::Locked);
+    let flushed = flush_all(&mut unit(), &servers).unwrap();
+    assert_eq!((flushed.len(), items(&servers)), (3, [2; 3]));
+}
+
 /// MySQL has ended it at a deadlock, and says so at `XA END`.
 #[test]
 fn what_cannot_be_prepared_is_rolled_back_and_tried_again() {
