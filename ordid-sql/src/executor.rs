@@ -104,7 +104,24 @@ impl<B: RowBinder> Work<B> {
         }
     }
 
+    /// An error that comes before the question for an earlier COMMIT leaves its outcome unknown.
     async fn flush_in_span<S>(
+        &mut self,
+        source: &mut S,
+        wanted: TransactionScope,
+        span: &Span,
+    ) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let flushed = self.flush_rows(source, wanted, span).await;
+        flushed.map_err(|error| match wanted {
+            TransactionScope::Transaction if self.is_in_doubt() => error.into_still_unknown(),
+            _ => error,
+        })
+    }
+
+    async fn flush_rows<S>(
         &mut self,
         source: &mut S,
         wanted: TransactionScope,
@@ -210,14 +227,7 @@ impl<B: RowBinder> Work<B> {
                 // The flush ends where it begins.
                 None => source.discard(),
                 Some(Err(error)) if error.is_final() => {
-                    if wanted == TransactionScope::Transaction
-                        && (was_in_doubt || self.unresolved.is_some())
-                    {
-                        return Err(error.into_unknown());
-                    }
-                    if !was_in_doubt {
-                        self.keeper.ended(Outcome::Nothing);
-                    }
+                    self.not_begun(was_in_doubt);
                     return Err(error);
                 }
                 Some(Err(error)) => unconnected = Some(error),
@@ -225,6 +235,7 @@ impl<B: RowBinder> Work<B> {
         }
         link.scope = Some(scope);
         if self.part.is_some() && scope == TransactionScope::Savepoint {
+            self.not_begun(was_in_doubt);
             return Err(FlushError::state(
                 "the transaction of a test is open on this connection",
                 "leave `two_phase_commit` out, or test over connections without one",
@@ -233,6 +244,7 @@ impl<B: RowBinder> Work<B> {
         // MariaDB ends what is prepared over the connection that has prepared it, or once that is closed, which is not ours.
         let takes_part = self.part.as_ref().is_some_and(|part| !part.decides());
         if takes_part && writer.engine.two_phase.is_bound() && !source.may_reconnect() {
+            self.not_begun(was_in_doubt);
             return Err(FlushError::state(
                 "a transaction that is prepared by XA is ended over another connection, and the flush has only this one",
                 "let it make connections, or take them from a pool, as by `flush_with`",
@@ -335,6 +347,13 @@ impl<B: RowBinder> Work<B> {
             source.discard();
         }
         Err(failure.error)
+    }
+
+    /// Says that an attempt ends before anything is sent.
+    fn not_begun(&mut self, was_in_doubt: bool) {
+        if !was_in_doubt {
+            self.keeper.ended(Outcome::Nothing);
+        }
     }
 
     /// Returns whether a flush writes a marker row if it begins its transaction itself.

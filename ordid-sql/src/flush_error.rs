@@ -126,6 +126,8 @@ pub(crate) enum NoProbe {
     WithoutRecord,
     /// Its marker row may have been removed.
     MarkerRemoved,
+    /// The flush did not come so far. The next one may.
+    NotAsked,
 }
 
 /// The state that a failed rollback left.
@@ -435,6 +437,16 @@ impl<D> FlushError<D> {
     pub fn into_unknown(mut self) -> Self {
         self.0.is_unknown = true;
         self.0.place = None;
+        self
+    }
+
+    /// Nothing was asked, so what became of an earlier COMMIT is not known yet.
+    #[must_use]
+    pub(crate) fn into_still_unknown(mut self) -> Self {
+        if !self.0.is_unknown {
+            self.0.is_unknown = true;
+            self.0.stays_unknown = Some(NoProbe::NotAsked);
+        }
         self
     }
 

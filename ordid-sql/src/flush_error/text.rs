@@ -18,12 +18,15 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
                 "chunks that are committed: {chunks} ({rows} rows); flushing again goes on behind them; of the next one: "
             )?;
         }
-        if self.0.is_unknown && !kind.tells_unknown() {
+        let is_asked = self.0.stays_unknown != Some(NoProbe::NotAsked);
+        if self.0.is_unknown && is_asked && !kind.tells_unknown() {
             f.write_str(
                 "the answer to COMMIT was lost, so either all rows are written or none is; ",
             )?;
             f.write_str(match self.0.stays_unknown {
-                None => "flush again over a connection that works to find out",
+                None | Some(NoProbe::NotAsked) => {
+                    "flush again over a connection that works to find out"
+                }
                 Some(NoProbe::MarkerRemoved) => {
                     "its marker row is not in `ordid_flushes`, but is so old that it may have been removed, so no flush \
                      can find out: look for its changes in the database, then `clear` the unit of work or `discard` \
@@ -90,6 +93,13 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
         }) = &self.0.place
         {
             write!(f, " (and {more} more rows of the chunk)")?;
+        }
+        // An error of the plan says so itself.
+        if !is_asked && !self.is_plan() {
+            f.write_str(
+                "; the answer to an earlier COMMIT was lost, and the database was not asked for its rows: they are all written \
+                 or none is; repair this and flush again to find out",
+            )?;
         }
         match self.0.rest {
             Rest::None => {}

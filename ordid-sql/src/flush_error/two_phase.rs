@@ -75,6 +75,7 @@ impl<D> FlushError<D> {
     #[must_use]
     pub(crate) fn into_not_prepared(mut self) -> Self {
         self.0.is_unknown = false;
+        self.0.stays_unknown = None;
         self
     }
 

@@ -163,9 +163,11 @@ impl<S: RowSink + 'static> Journaled<S> {
             )));
         }
         let attempt = held.attempt();
+        if held.in_doubt {
+            // The journal says so already. If it cannot be written now, the outcome can still be found out.
+            return Ok(attempt);
+        }
         let record = match marks {
-            // This attempt writes a marker row if the first one did.
-            _ if held.in_doubt => ATTEMPT,
             Marks::No => ATTEMPT,
             Marks::Yes => MARKED,
             Marks::NotKnownYet => ASKING,
@@ -198,6 +200,9 @@ impl<S: RowSink + 'static> Journaled<S> {
             ));
         }
         let attempt = held.attempt();
+        if held.in_doubt {
+            return Ok(attempt);
+        }
         self.begins(&record::chunk_record(chunk))?;
         if let Some(held) = &mut self.held {
             held.is_marked = true;

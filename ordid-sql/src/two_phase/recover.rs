@@ -74,7 +74,8 @@ type Binder<S> = <<S as ConnectionSource>::Connection as FlushConnection>::Binde
 ///
 /// # Errors
 ///
-/// The library's; a name that is none; and databases in another order than that of the flush.
+/// The library's; a name that is none; and databases in another order than that of the flush, as far as a prepared
+/// transaction or a marker row shows it.
 #[expect(
     clippy::manual_async_fn,
     reason = "it is found to be `Send` here, for any source, as a flush is"

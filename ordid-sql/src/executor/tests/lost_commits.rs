@@ -414,7 +414,7 @@ fn rows_added_after_an_unknown_commit_are_refused_until_the_unit_of_work_is_clea
         server.log();
         change(&mut work);
         let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
-        assert!(error.is_plan(), "{error}");
+        assert!(error.is_plan() && error.is_commit_unknown(), "{error}");
         assert!(error.to_string().contains("`clear`"), "{error}");
         assert_eq!((server.log().len(), work.rows.len()), (0, 2));
         work.clear();
@@ -439,7 +439,7 @@ fn a_cleared_unit_of_work_forgets_that_it_had_changed() {
     assert_eq!((flushed.rows(), server.items().len()), (1, 2));
 }
 
-/// "Nothing was sent", which is true of the new connection, would be a lie about the flush.
+/// "Nothing was sent", which is true of the new connection, would be a lie about the flush by itself.
 #[test]
 fn a_commit_stays_unknown_if_the_next_connection_is_in_a_wrong_state() {
     let server = Server::default();
@@ -450,6 +450,17 @@ fn a_commit_stays_unknown_if_the_next_connection_is_in_a_wrong_state() {
     assert!(error.is_commit_unknown(), "{error}");
     assert_eq!(server.log().last().unwrap(), "2 check");
     assert!(work.unresolved.is_some() && work.rows.len() == 1);
+
+    server.once("3 check", Answer::WrongState);
+    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+    assert!(error.is_commit_unknown() && error.is_connection_state());
+    let text = error.to_string();
+    assert!(
+        text.contains("the answer to an earlier COMMIT was lost"),
+        "{text}"
+    );
+    flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_eq!(server.items().len(), 1);
 }
 
 /// It could ask nobody before it sends the rows a second time.
