@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 use crate::docs;
+use crate::lanes::{self, Step};
 use crate::packages;
 use crate::published;
 use crate::run::{self, Result};
@@ -22,6 +23,16 @@ const TOASTY: &str = "tests/toasty/Cargo.toml";
 const FEATURES: &str = "tests/features/Cargo.toml";
 /// And the fuzz targets.
 const FUZZ: &str = "fuzz/Cargo.toml";
+
+/// The packages whose features are checked beside those of the others: about half of the time.
+const BESIDE: [&str; 6] = [
+    "ordid-diesel",
+    "ordid-oracle",
+    "ordid-redis",
+    "ordid-tiberius",
+    "ordid-tokio-postgres",
+    "ordid-zookeeper",
+];
 
 /// And what is built with `protoc`.
 pub(crate) const ETCD: &str = "ordid-etcd/Cargo.toml";
@@ -67,53 +78,60 @@ pub(crate) fn check() -> Result<ExitCode> {
     println!("== guide");
     docs::build()?;
 
-    // In the workspace, other packages turn on features that these tests would not be built without.
-    let core = ["check", "-p", "ordid-core", "--all-targets", "--locked"];
-    step("tests of ordid-core by themselves", &mut run::cargo(&core))?;
-    for package in packages()? {
-        for features in package.selections() {
-            let mut command = run::cargo(&["clippy", "-p", &package.name, "--locked"]);
-            command.args(&features).args(["--", "-D", "warnings"]);
-            let what = if features.is_empty() {
-                "default".to_owned()
-            } else {
-                features.join(" ")
-            };
-            step(
-                &format!("features of {}: {what}", package.name),
-                &mut command,
-            )?;
-        }
-    }
-
-    for (name, manifest) in others {
-        let mut lints = run::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
-        lints.args(["--manifest-path", manifest, "--", "-D", "warnings"]);
-        step(&format!("lints of {name}"), &mut lints)?;
-    }
-    etcd()?;
+    lanes::succeed(lanes_of_features(&others)?)?;
     package()?;
     println!("\nevery check passed");
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the checks of each selection of features, and of the other workspaces. Most compile one crate, which takes one
+/// core, so there are two lanes. The second one has a build folder of its own, as cargo builds once at a time in a folder.
+fn lanes_of_features(others: &[(&str, &str)]) -> Result<[Vec<Step>; 2]> {
+    // In the workspace, other packages turn on features that these tests would not be built without.
+    let core = ["check", "-p", "ordid-core", "--all-targets", "--locked"];
+    let core = Step::new("tests of ordid-core by themselves", run::cargo(&core));
+    let (beside, here): (Vec<_>, Vec<_>) = packages()?
+        .into_iter()
+        .partition(|package| BESIDE.contains(&&*package.name));
+    if beside.len() != BESIDE.len() {
+        return Err(format!("a package of {BESIDE:?} is not published"));
+    }
+    let steps = |packages: &[Package]| packages.iter().flat_map(Package::lints).collect::<Vec<_>>();
+    let mut beside = steps(&beside);
+    for (name, manifest) in others {
+        let mut lints = run::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+        lints.args(["--manifest-path", manifest, "--", "-D", "warnings"]);
+        beside.push(Step::new(format!("lints of {name}"), lints));
+    }
+    beside.extend(etcd());
+    let folder = run::target().join("beside");
+    for step in &mut beside {
+        step.command.env("CARGO_TARGET_DIR", &folder);
+    }
+    let here = [core].into_iter().chain(steps(&here)).collect();
+    Ok([here, beside])
+}
+
 /// Lints and documents ordid-etcd where it can be built: nobody has to install `protoc` for the others.
-fn etcd() -> Result<()> {
+fn etcd() -> Vec<Step> {
     let manifest = ["--manifest-path", ETCD];
     let mut format = run::cargo(&["fmt", "--check"]);
-    step("format of etcd", format.args(manifest))?;
+    format.args(manifest);
+    let mut steps = vec![Step::new("format of etcd", format)];
     if !packages::protoc().is_empty() {
         println!("== lints of etcd: left out, `protoc` is not installed");
-        return Ok(());
+        return steps;
     }
     for features in ["", "metrics,tracing"] {
         let mut lints = run::cargo(&["clippy", "--all-targets", "--locked"]);
         lints.args(manifest).args(["--features", features]);
-        step("lints of etcd", lints.args(["--", "-D", "warnings"]))?;
+        lints.args(["--", "-D", "warnings"]);
+        steps.push(Step::new("lints of etcd", lints));
     }
     let mut docs = run::cargo(&["doc", "--no-deps", "--locked"]);
     docs.args(manifest).env("RUSTDOCFLAGS", "-D warnings");
-    step("docs of etcd", &mut docs)
+    steps.push(Step::new("docs of etcd", docs));
+    steps
 }
 
 /// Packs what gets published, as for a registry, and looks at what a package would not have. Nothing
@@ -170,6 +188,20 @@ struct Package {
 }
 
 impl Package {
+    /// The lints of each selection of features.
+    fn lints(&self) -> Vec<Step> {
+        let lints = |features: &Vec<String>| {
+            let mut lints = run::cargo(&["clippy", "-p", &self.name, "--locked"]);
+            lints.args(features).args(["--", "-D", "warnings"]);
+            let what = match features.is_empty() {
+                true => "default".to_owned(),
+                false => features.join(" "),
+            };
+            Step::new(format!("features of {}: {what}", self.name), lints)
+        };
+        self.selections().iter().map(lints).collect()
+    }
+
     /// The flags of `cargo clippy` for no feature, the default, each feature alone, and all; where
     /// some exclude each other, all the others with each of them.
     fn selections(&self) -> Vec<Vec<String>> {

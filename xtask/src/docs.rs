@@ -56,8 +56,9 @@ fn mdbook(root: &Path) -> Result<PathBuf> {
     }
     println!("== mdbook {MDBOOK}, once");
     let mut install = run::cargo(&["install", "mdbook", "--version", MDBOOK, "--locked"]);
-    // Without the server and the watcher, which take most of the time to compile.
-    install.args(["--no-default-features", "--features", "search"]);
+    // Without the server and the watcher, which take most of the time to compile, and without optimizing, since it runs for
+    // a second.
+    install.args(["--no-default-features", "--features", "search", "--debug"]);
     install.arg("--root").arg(&tools);
     install.arg("--target-dir").arg(tools.join("build"));
     run::succeed(&mut install)?;

@@ -1,10 +1,13 @@
-//! Programs of tests side by side: those that wait beside those that compute.
+//! Side by side: checks of features, and programs of tests, those that wait beside those that compute.
 
 use std::{
     collections::BTreeSet,
-    io::{self, BufRead, BufReader},
-    process::{Command, ExitStatus},
-    sync::{Mutex, PoisonError},
+    io::{self, BufRead, BufReader, PipeReader, Read as _},
+    process::{Child, Command, ExitStatus},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
@@ -17,6 +20,82 @@ use crate::{
 
 /// The programs that wait most of their time: for servers, locks and time-outs. Beside them the others compile.
 const WAITING: [&str; 3] = ["coordination", "faults", "live"];
+
+/// A check, and what is printed above what it prints.
+pub(crate) struct Step {
+    pub(crate) heading: String,
+    pub(crate) command: Command,
+}
+
+impl Step {
+    pub(crate) fn new(heading: impl Into<String>, command: Command) -> Self {
+        Self {
+            heading: heading.into(),
+            command,
+        }
+    }
+}
+
+/// Runs each lane's checks one after the other, the lanes side by side, up to the first that fails. The output of each is
+/// printed once it has ended.
+pub(crate) fn succeed(lanes: [Vec<Step>; 2]) -> Result<()> {
+    let has_failed = AtomicBool::new(false);
+    let one = |steps: Vec<Step>| -> Result<()> {
+        for mut step in steps {
+            if has_failed.load(Ordering::Relaxed) {
+                break;
+            }
+            if let Err(error) = succeed_quietly(&mut step) {
+                has_failed.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+        Ok(())
+    };
+    let [first, second] = lanes;
+    thread::scope(|scope| {
+        let first = scope.spawn(|| one(first));
+        let second = one(second);
+        let first = first.join();
+        first
+            .map_err(|_| "a lane of checks panicked".to_owned())?
+            .and(second)
+    })
+}
+
+fn succeed_quietly(step: &mut Step) -> Result<()> {
+    let (child, mut output) = spawn(&mut step.command)?;
+    let mut printed = Vec::new();
+    output.read_to_end(&mut printed).map_err(cannot_copy)?;
+    let text = String::from_utf8_lossy(&printed);
+    show(&format!("== {}\n{}", step.heading, text.trim_end()));
+    let status = wait(child, &step.command)?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("`{}` failed ({status})", run::text(&step.command))),
+    }
+}
+
+/// Starts a command with one pipe for all that it prints, so that the lines stand in their order.
+fn spawn(command: &mut Command) -> Result<(Child, PipeReader)> {
+    let (output, writer) = io::pipe().map_err(cannot_copy)?;
+    command.stdout(writer.try_clone().map_err(cannot_copy)?);
+    command.stderr(writer);
+    let child = command.spawn();
+    // The command has ends of the pipe of its own, without which the output would not end.
+    command.stdout(io::stdout()).stderr(io::stderr());
+    let child = child.map_err(|error| run::cannot_run(command, &error))?;
+    Ok((child, output))
+}
+
+fn wait(mut child: Child, command: &Command) -> Result<ExitStatus> {
+    let status = child.wait();
+    status.map_err(|error| run::cannot_run(command, &error))
+}
+
+fn cannot_copy(error: io::Error) -> String {
+    format!("cannot copy the output: {error}")
+}
 
 /// The arguments of `cargo test` that choose the programs of the one lane and of the other. Each integration
 /// test is asked for by its name, since cargo leaves out those that nobody names and whose features are off.
@@ -76,20 +155,11 @@ pub(crate) fn run(lanes: [Vec<Command>; 2], summary: &mut Summary) -> Result<Vec
 }
 
 fn count(command: &mut Command, summary: &Mutex<&mut Summary>) -> Result<ExitStatus> {
-    let cannot = |error| format!("cannot copy the output: {error}");
-    // One pipe, so that what cargo says of a program stands before what this program says.
-    let (output, writer) = io::pipe().map_err(cannot)?;
-    command.stdout(writer.try_clone().map_err(cannot)?);
-    command.stderr(writer);
-    let child = command.spawn();
-    // The command has ends of the pipe of its own, without which the output would not end.
-    command.stdout(io::stdout()).stderr(io::stderr());
-    let mut child = child.map_err(|error| run::cannot_run(command, &error))?;
-
+    let (child, output) = spawn(command)?;
     let mut program = Program::default();
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
-    while output.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
+    while output.read_until(b'\n', &mut line).map_err(cannot_copy)? > 0 {
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end();
         if begins_a_program(text) {
@@ -101,9 +171,7 @@ fn count(command: &mut Command, summary: &Mutex<&mut Summary>) -> Result<ExitSta
     }
     program.end(summary);
 
-    let status = child
-        .wait()
-        .map_err(|error| run::cannot_run(command, &error))?;
+    let status = wait(child, command)?;
     if !status.success() {
         show(&format!("`{}` failed ({status})", run::text(command)));
     }
@@ -198,6 +266,28 @@ mod tests {
         std::fs::remove_dir_all(&folder).expect("the folder goes");
         assert!(ended.expect("both run").iter().all(ExitStatus::success));
         assert_eq!(summary.to_string(), "4 passed, 0 failed, 2 skipped\n");
+    }
+
+    #[test]
+    fn the_first_check_that_fails_ends_both_lanes() {
+        let step = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            Step::new(script, command)
+        };
+        let folder = std::env::temp_dir().join(format!("ordid-checks-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let late = folder.join("late");
+        let never = format!("touch {}", late.display());
+        // The first lane waits until the second one has failed.
+        let first = vec![step("sleep 0.5"), step(&never)];
+        let ended = succeed([first, vec![step("exit 3")]]);
+        let has_run = late.exists();
+        let passed = succeed([vec![step(&never)], vec![step("true")]]);
+        let runs = late.exists();
+        std::fs::remove_dir_all(&folder).expect("the folder goes");
+        assert!(ended.is_err_and(|it| it.contains("exit 3")) && !has_run);
+        assert!(passed.is_ok() && runs);
     }
 
     #[test]
