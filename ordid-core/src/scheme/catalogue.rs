@@ -18,7 +18,11 @@ use crate::{
     entropy::{Entropy as _, ThreadEntropy},
     error::Error,
 };
-use crate::{clock::Timestamp, key::RawKey as _, layout::Orders};
+use crate::{
+    clock::Timestamp,
+    key::{BinaryForm, RawKey, TextForm},
+    layout::Orders,
+};
 
 #[cfg(all(feature = "std", not(loom)))]
 mod any;
@@ -54,8 +58,7 @@ pub struct Entry {
     #[cfg(all(feature = "std", not(loom)))]
     example: Option<fn() -> Result<any::Raw, Error>>,
     read: fn(Unknown<'_>) -> Option<Inspection>,
-    /// Whether its canonical text is that of a UUID, the only one that JSON Schema has a format for.
-    is_hyphenated: bool,
+    form: Form,
     #[cfg(all(feature = "std", not(loom)))]
     scheme: &'static dyn any::AnyScheme,
     /// Or else who makes the keys.
@@ -108,6 +111,29 @@ impl Entry {
 #[cfg(all(feature = "std", not(loom)))]
 fn nameless<S: Layout<Raw = Uuid>>() -> Result<Uuid, Error> {
     Ok(S::coerce(Uuid::from_u128(ThreadEntropy.next_u128()?)))
+}
+
+/// What the canonical text of a scheme's keys is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The text of a UUID, the only one that JSON Schema has a format for.
+    Uuid,
+    /// A decimal number.
+    Signed,
+    Unsigned,
+    /// Another text.
+    Own,
+}
+
+impl Form {
+    const fn of(text: TextForm, binary: BinaryForm) -> Self {
+        match (text, binary) {
+            (TextForm::Format(_), _) => Self::Uuid,
+            (TextForm::Pattern(_), BinaryForm::I64) => Self::Signed,
+            (TextForm::Pattern(_), BinaryForm::U64) => Self::Unsigned,
+            (TextForm::Pattern(_), BinaryForm::Bytes) => Self::Own,
+        }
+    }
 }
 
 fn read<S: Layout>(unknown: Unknown<'_>) -> Option<Inspection> {
@@ -285,9 +311,9 @@ macro_rules! entries {
             #[cfg(all(feature = "std", not(loom)))]
             example: entries!(@example [$($kind)+] $scheme),
             read: read::<$scheme>,
-            is_hyphenated: matches!(
+            form: Form::of(
                 <$scheme as crate::key::Scheme>::TEXT,
-                crate::key::TextForm::Format(_)
+                <<$scheme as crate::key::Scheme>::Raw as crate::key::RawKey>::BINARY,
             ),
             #[cfg(all(feature = "std", not(loom)))]
             scheme: &any::Of::<$scheme>(core::marker::PhantomData),
@@ -417,15 +443,25 @@ pub fn detect(unknown: Unknown<'_>, now: Timestamp) -> Detection {
     /// Below it, an integer tells a time in the first minutes of any layout, and is more likely a count.
     const COUNTS: u64 = 1 << 32;
     let latest = i128::from(now.as_unix_millis()) * 1_000_000 + DAY_NANOS;
-    // Many schemes have the text of a UUID, which is read once for all of them.
-    let uuid = match unknown {
-        Unknown::Text(text) => Uuid::read_text(None, text).map(Uuid::into_bytes),
-        Unknown::Bytes(_) => None,
+    // Many schemes have the text of a UUID or of an integer, which is read once for all of them.
+    let (uuid, signed, unsigned) = match unknown {
+        Unknown::Text(text) => (
+            Uuid::read_text(None, text).map(Uuid::into_bytes),
+            i64::read_text(None, text).map(RawKey::to_bytes),
+            u64::read_text(None, text).map(RawKey::to_bytes),
+        ),
+        Unknown::Bytes(_) => (None, None, None),
     };
-    let read = CATALOGUE.iter().filter_map(|entry| match &uuid {
-        Some(bytes) if entry.is_hyphenated => (entry.read)(Unknown::Bytes(bytes)),
-        Some(_) => None,
-        None => (entry.read)(unknown),
+    let read = CATALOGUE.iter().filter_map(|entry| {
+        let bytes: Option<&[u8]> = match (unknown, entry.form) {
+            (Unknown::Bytes(_), _) => return (entry.read)(unknown),
+            (Unknown::Text(_), Form::Own) if uuid.is_some() => None,
+            (Unknown::Text(_), Form::Own) => return (entry.read)(unknown),
+            (Unknown::Text(_), Form::Uuid) => uuid.as_ref().map(AsRef::as_ref),
+            (Unknown::Text(_), Form::Signed) => signed.as_ref().map(AsRef::as_ref),
+            (Unknown::Text(_), Form::Unsigned) => unsigned.as_ref().map(AsRef::as_ref),
+        };
+        (entry.read)(Unknown::Bytes(bytes?))
     });
     let foreign = match (&uuid, unknown) {
         (Some(bytes), _) => foreign(Uuid::from_bytes(*bytes)),
@@ -526,6 +562,37 @@ mod tests {
             if found.moment.is_some() {
                 assert!(found.certainty >= Certainty::Likely, "{found:?}");
             }
+        }
+    }
+
+    /// A text that many schemes have in common is read once for all of them.
+    #[test]
+    fn each_scheme_that_reads_a_text_is_a_candidate() {
+        for text in [
+            "0",
+            "-5",
+            "+5",
+            "007",
+            "759517997340696579",
+            "9223372036854775808",
+            "18446744073709551616",
+            "017f22e2-79b0-7cc3-98c4-dc0c0c07398f",
+            "{017f22e2-79b0-7cc3-98c4-dc0c0c07398f}",
+            "01FWHE4YDGFK1SHH6W1G60EECF",
+            "507f1f77bcf86cd799439011",
+            "-Nabcdefghijklmnopqr",
+            "12345678901234567890",
+            "",
+        ] {
+            let readers = CATALOGUE
+                .iter()
+                .filter(|it| (it.read)(Unknown::Text(text)).is_some());
+            let mut readers: Vec<_> = readers.map(|it| it.name).collect();
+            let candidates = detected(text).candidates.into_iter();
+            let mut candidates: Vec<_> = candidates.map(|it| it.scheme).collect();
+            candidates.sort_unstable();
+            readers.sort_unstable();
+            assert_eq!(candidates, readers, "{text}");
         }
     }
 
