@@ -91,8 +91,10 @@ struct Shared {
     /// It serves the schemes that draw and do not count.
     entropy: SeededEntropy,
     /// The name of each scheme `S` that counts, and its `Arc<Scripted<S>>`.
-    ordered: Mutex<HashMap<TypeId, (&'static str, Arc<dyn Any + Send + Sync>)>>,
+    ordered: Mutex<HashMap<TypeId, Named>>,
 }
+
+type Named = (&'static str, Arc<dyn Any + Send + Sync>);
 
 /// A generator that stands in the place of the process's.
 pub(crate) type Scripted<S> = OrderedGenerator<S, Arc<ManualClock>, SeededEntropy>;
