@@ -43,6 +43,8 @@ pub use crate::{
 };
 pub use uuid::Uuid;
 
+pub use crate::entropy::{Process, process};
+
 use crate::key::{
     BinaryForm, SchemeText,
     text::{Room, pad},

@@ -21,6 +21,9 @@
 //! has seen the other's. The secret behind the counters' starts is not drawn anew; it only adds
 //! unpredictability.
 
+#[cfg(feature = "std")]
+use std::sync::OnceLock;
+
 use crate::error::Error;
 
 #[cfg(any(test, feature = "test-util"))]
@@ -36,34 +39,56 @@ pub use seeded::SeededEntropy;
 #[cfg(feature = "std")]
 pub use thread::{RESEED_WORDS, ThreadEntropy};
 
-/// What tells a child from its parent.
+/// What tells a child from its parent. It is shown as the number that the system has for the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Process {
-    /// The system's number.
+pub struct Process {
     pub(crate) id: u32,
-    /// Whether there was a fork since the first question. In a namespace of its own a child may have the number of its
-    /// parent.
-    is_forked: bool,
+    /// How many of the forks that led to this process came after a question for it. In a namespace of its own, a child may
+    /// have its parent's number.
+    forks: u32,
+}
+
+impl core::fmt::Display for Process {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.id.fmt(f)
+    }
 }
 
 /// Returns this process.
 #[cfg(feature = "std")]
-pub(crate) fn process() -> Process {
-    static FIRST: std::sync::OnceLock<forkguard::Guard> = std::sync::OnceLock::new();
+pub fn process() -> Process {
+    /// The guard of a process, and that of the child which was the first to ask after it.
+    struct Image {
+        guard: forkguard::Guard,
+        child: OnceLock<Box<Image>>,
+    }
+
+    impl Image {
+        fn new() -> Self {
+            Self {
+                guard: forkguard::new(),
+                child: OnceLock::new(),
+            }
+        }
+    }
+
+    static FIRST: OnceLock<Image> = OnceLock::new();
+    let (mut image, mut forks) = (FIRST.get_or_init(Image::new), 0);
+    // To ask takes `&mut`, and changes the guard.
+    while image.guard.clone().detected_fork() {
+        image = image.child.get_or_init(|| Box::new(Image::new()));
+        forks += 1;
+    }
     Process {
         id: std::process::id(),
-        // To ask takes `&mut`, and changes the guard.
-        is_forked: FIRST.get_or_init(forkguard::new).clone().detected_fork(),
+        forks,
     }
 }
 
 /// Without `std` there is no fork that it could know of.
 #[cfg(not(feature = "std"))]
-pub(crate) const fn process() -> Process {
-    Process {
-        id: 0,
-        is_forked: false,
-    }
+pub const fn process() -> Process {
+    Process { id: 0, forks: 0 }
 }
 
 /// A source of unpredictable bits.

@@ -4,7 +4,12 @@ use core::{fmt, future::Future, str::FromStr, time::Duration};
 use std::sync::Arc;
 
 use etcd_client::{Client, Compare, CompareOp, KeyValue, Txn, TxnOp, TxnOpResponse};
-use ordid_core::{Error, clock::Delay, coordination::CoordinationFailure};
+use ordid_core::{
+    __private::{Process, process},
+    Error,
+    clock::Delay,
+    coordination::CoordinationFailure,
+};
 
 use crate::error::failed;
 
@@ -22,14 +27,14 @@ pub(crate) struct Store {
 /// A client, and the process whose it is.
 struct Own {
     client: Option<Client>,
-    process: u32,
+    process: Process,
 }
 
 /// In the child of a fork the client is the parent's: to drop it would wake the tasks of the parent's runtime,
 /// whose locks a fork may have left locked.
 impl Drop for Own {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if self.process != process() {
             std::mem::forget(self.client.take());
         }
     }
@@ -47,7 +52,7 @@ impl Store {
         Ok(Self {
             client: Arc::new(Own {
                 client: Some(client),
-                process: std::process::id(),
+                process: process(),
             }),
             key,
             timeout: TIMEOUT,
@@ -78,12 +83,12 @@ impl Store {
     where
         F: Future<Output = Result<T, etcd_client::Error>>,
     {
-        let (owner, process) = (self.client.process, std::process::id());
-        let Some(client) = self.client.client.clone().filter(|_| owner == process) else {
+        let (owner, this) = (self.client.process, process());
+        let Some(client) = self.client.client.clone().filter(|_| owner == this) else {
             return Err(Error::coordination(
                 CoordinationFailure::Unavailable,
                 format!(
-                    "etcd, {}: the client is of process {owner}, and this is its fork {process}: make \
+                    "etcd, {}: the client is of process {owner}, and this is its fork {this}: make \
                      another in the child, on a runtime of its own",
                     self.key
                 ),

@@ -21,6 +21,7 @@ use std::{
 };
 
 use ordid_core::{
+    __private::{Process, process},
     Error,
     clock::{Clock as _, SystemClock, Timestamp},
     coordination::{CoordinationFailure, Grant, LeaseTerms, NodeAllocator},
@@ -78,7 +79,7 @@ use crate::{locked, record::Record, slots::Slots};
 pub struct FileLease {
     folder: PathBuf,
     terms: LeaseTerms,
-    process: u32,
+    process: Process,
     held: Mutex<HashMap<u64, Slots<Lease>>>,
 }
 
@@ -141,7 +142,7 @@ impl FileLease {
         Ok(Self {
             folder,
             terms,
-            process: std::process::id(),
+            process: process(),
             held: Mutex::default(),
         })
     }

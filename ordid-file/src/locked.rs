@@ -7,11 +7,13 @@ use std::{
     path::Path,
 };
 
+use ordid_core::__private::{Process, process};
+
 /// An open file that stays locked until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct LockedFile {
     file: File,
-    process: u32,
+    process: Process,
 }
 
 impl LockedFile {
@@ -81,7 +83,7 @@ pub(crate) fn try_open(path: &Path) -> Result<Option<LockedFile>, String> {
     }
     let file = LockedFile {
         file,
-        process: std::process::id(),
+        process: process(),
     };
     // A run that was killed may have left what is read here and yet not on the disk; to go on from
     // it would put at risk what is.
@@ -93,13 +95,13 @@ pub(crate) fn try_open(path: &Path) -> Result<Option<LockedFile>, String> {
 
 /// Refuses the use of a file that was open when the process was forked: the child would write over
 /// what the parent writes.
-pub(crate) fn check_process(opened_by: u32) -> Result<(), String> {
-    let process = std::process::id();
-    if process == opened_by {
+pub(crate) fn check_process(opened_by: Process) -> Result<(), String> {
+    let this = process();
+    if this == opened_by {
         return Ok(());
     }
     Err(format!(
-        "was opened by process {opened_by} and this is its fork {process}: open another file in the \
+        "was opened by process {opened_by} and this is its fork {this}: open another file in the \
          child"
     ))
 }

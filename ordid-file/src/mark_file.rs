@@ -5,7 +5,12 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use ordid_core::{Error, clock::Timestamp, high_water::HighWaterMark};
+use ordid_core::{
+    __private::{Process, process},
+    Error,
+    clock::Timestamp,
+    high_water::HighWaterMark,
+};
 
 use crate::{locked, slots::Slots};
 
@@ -19,7 +24,7 @@ use crate::{locked, slots::Slots};
 #[derive(Debug)]
 pub struct MarkFile {
     path: PathBuf,
-    process: u32,
+    process: Process,
     state: Mutex<Slots<Timestamp>>,
 }
 
@@ -38,7 +43,7 @@ impl MarkFile {
             .map_err(|problem| mark_error(path, &problem))?;
         Ok(Self {
             path: path.to_owned(),
-            process: std::process::id(),
+            process: process(),
             state: Mutex::new(state),
         })
     }

@@ -13,7 +13,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use ordid_core::{Error, coordination::CoordinationFailure};
+use ordid_core::{
+    __private::{Process, process},
+    Error,
+    coordination::CoordinationFailure,
+};
 use redis::{
     Arg, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
     ScriptInvocation, ServerErrorKind, Value, aio::ConnectionLike, from_redis_value,
@@ -126,7 +130,7 @@ pub struct Blocking(Arc<Inner>);
 
 struct Inner {
     connect: Box<dyn Fn() -> RedisResult<Open> + Send + Sync>,
-    process: u32,
+    process: Process,
     open: Mutex<Option<Open>>,
 }
 
@@ -134,13 +138,13 @@ type Open = Box<dyn redis::ConnectionLike + Send>;
 
 /// Refuses a connection of the process that was forked: parent and child would hear each other's answers,
 /// and the one that asked for ten numbers take the answer to a thousand.
-fn check_process(owner: u32) -> io::Result<()> {
-    let process = std::process::id();
-    if process == owner {
+fn check_process(owner: Process) -> io::Result<()> {
+    let this = process();
+    if this == owner {
         return Ok(());
     }
     Err(io::Error::other(format!(
-        "the connection is of process {owner}, and this is its fork {process}: make another in the child"
+        "the connection is of process {owner}, and this is its fork {this}: make another in the child"
     )))
 }
 
@@ -195,7 +199,7 @@ impl Blocking {
     {
         Self(Arc::new(Inner {
             connect: Box::new(move || Ok(Box::new(connect()?))),
-            process: std::process::id(),
+            process: process(),
             open: Mutex::new(None),
         }))
     }
@@ -268,7 +272,7 @@ impl Connection for Blocking {}
 pub(crate) struct Store<C> {
     connection: C,
     /// Most connections cannot tell: then whose this is stands for it.
-    process: u32,
+    process: Process,
     pub(crate) key: String,
     replicas: Option<Replicas>,
 }
@@ -297,7 +301,7 @@ impl<C: Connection> Store<C> {
     pub(crate) fn new(connection: C, key: String) -> Self {
         Self {
             connection,
-            process: std::process::id(),
+            process: process(),
             key,
             replicas: None,
         }

@@ -33,6 +33,8 @@ struct Inner<D> {
     is_unknown: bool,
     /// The versions of rows that were not found.
     stale: Option<Stale>,
+    /// Whether a row with a version was not found though it is there as it was read.
+    is_left_out: bool,
     /// Why a flush cannot find it out, if it cannot.
     stays_unknown: Option<NoProbe>,
     /// Whether another transaction may be the cause, so that it may succeed another time.
@@ -260,6 +262,7 @@ impl<D> FlushError<D> {
             place: None,
             is_unknown: false,
             stale: None,
+            is_left_out: false,
             stays_unknown: None,
             is_race: false,
             rest: Rest::None,
@@ -493,6 +496,7 @@ impl<D> FlushError<D> {
     /// Says which version the row has. If there is none, it is the one that the row was read with, and something else has
     /// left the row out.
     pub(crate) fn set_found_version(&mut self, found: Option<FoundVersion>) {
+        self.0.is_left_out = found.is_none();
         let stale = self.0.stale.take().zip(found);
         self.0.stale = stale.map(|(stale, found)| Stale { found, ..stale });
     }

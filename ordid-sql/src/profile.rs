@@ -266,6 +266,7 @@ impl EngineProfile {
         bulk: false,
         temporary_tables: false,
         defer: None,
+        classify: classify::postgres::classify_distributed,
         ..Self::POSTGRES
     };
 
@@ -277,6 +278,7 @@ impl EngineProfile {
         two_phase: TwoPhase::None,
         bulk: false,
         temporary_tables: false,
+        classify: classify::postgres::classify_distributed,
         ..Self::POSTGRES
     };
 

@@ -340,15 +340,13 @@ impl<W: WrapsWork> Sharded<W> {
         engines: Vec<EngineProfile>,
         mut flush: impl FnMut(&'a mut W, usize) -> ShardFlush<'a, D>,
     ) -> Result<Vec<Flushed>, FlushError<D>> {
-        self.sharding.check_databases(engines.len())?;
-        let mut rows = Vec::with_capacity(self.shards.len());
-        for (work, engine) in self.shards.iter_mut().zip(&engines) {
-            rows.push((0, work.work_mut().planned_rows(*engine)?));
-        }
-        let coordinator = self.begin_two_phase(&engines)?;
-        if let Some(watch) = &self.watch {
-            Watch::of(watch).rows = rows;
-        }
+        let coordinator = self.begin_each(&engines).map_err(|error| {
+            let error = FlushError::from(error);
+            match self.is_in_doubt() {
+                true => error.into_still_unknown(),
+                false => error,
+            }
+        })?;
         let shards = self.shards.iter_mut().enumerate();
         let flushes = shards.map(|(shard, work)| -> ShardFlush<'a, D> {
             match work.work().rows().is_empty() {
@@ -371,6 +369,29 @@ impl<W: WrapsWork> Sharded<W> {
             return Err(FlushError::of_shards(outcomes));
         }
         Ok(outcomes.into_iter().flatten().collect())
+    }
+}
+
+impl<W: WrapsWork> Sharded<W> {
+    /// Plans what each shard is sent.
+    fn begin_each(&mut self, engines: &[EngineProfile]) -> Result<Option<Arc<Coordinator>>, Error> {
+        self.sharding.check_databases(engines.len())?;
+        let mut rows = Vec::with_capacity(self.shards.len());
+        for (work, engine) in self.shards.iter_mut().zip(engines) {
+            rows.push((0, work.work_mut().planned_rows(*engine)?));
+        }
+        let coordinator = self.begin_two_phase(engines)?;
+        if let Some(watch) = &self.watch {
+            Watch::of(watch).rows = rows;
+        }
+        Ok(coordinator)
+    }
+
+    /// Returns whether rows of a shard may be committed already.
+    fn is_in_doubt(&self) -> bool {
+        let is_decided = self.coordinator.as_ref();
+        is_decided.is_some_and(|it| self.is_under_way(it))
+            || self.shards.iter().any(|it| it.work().is_in_doubt())
     }
 }
 

@@ -1,12 +1,13 @@
 //! A session with ZooKeeper, as the parts of this crate share it.
 
 use core::fmt;
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ordid_core::{Error, coordination::CoordinationFailure};
+use ordid_core::{
+    __private::{Process, process},
+    Error,
+    coordination::CoordinationFailure,
+};
 use zookeeper_client::{Acls, Client, Connector, CreateMode, CreateOptions};
 
 use crate::error::failed;
@@ -22,24 +23,24 @@ use crate::error::failed;
 #[derive(Clone)]
 pub struct Session(Arc<Inner>);
 
-/// The process that was the first here to have a session, or 0.
-static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// The process that was the first here to have a session.
+static OWNER: OnceLock<Process> = OnceLock::new();
 
 /// Refuses the child of a process that has had a session, where calls would not end, on whatever runtime. The
 /// library waits for its sockets and its timers by `async-io`: one reactor a process, whose thread is not in
 /// the child, and had its lock when it was forked, so that nobody there can wait in its place.
 fn check_process() -> Result<(), Error> {
-    let process = std::process::id();
-    match PROCESS.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed) {
-        Err(owner) if owner != process => Err(Error::coordination(
-            CoordinationFailure::Unavailable,
-            format!(
-                "ZooKeeper: process {owner} has had a session, and this is its fork {process}, where there \
-                 can be none: fork first, or start the child as a program of its own"
-            ),
-        )),
-        _ => Ok(()),
+    let (owner, this) = (OWNER.get_or_init(process), process());
+    if *owner == this {
+        return Ok(());
     }
+    Err(Error::coordination(
+        CoordinationFailure::Unavailable,
+        format!(
+            "ZooKeeper: process {owner} has had a session, and this is its fork {this}, where there can be none: \
+             fork first, or start the child as a program of its own"
+        ),
+    ))
 }
 
 struct Inner {
@@ -113,7 +114,7 @@ impl Session {
 impl Drop for Inner {
     fn drop(&mut self) {
         // Without an owner there is no client.
-        if PROCESS.load(Ordering::Relaxed) != std::process::id() {
+        if OWNER.get().is_some_and(|owner| *owner != process()) {
             let client = self.client.get_mut();
             std::mem::forget(client.unwrap_or_else(PoisonError::into_inner).take());
         }

@@ -95,11 +95,16 @@ pub fn fork_writing(work: impl FnOnce(&mut PipeWriter) -> io::Result<()>) -> Chi
 }
 
 /// Gives the next child of this process a namespace of its own, in which its number is 1. Returns whether the system lets
-/// it. The process must have one thread.
+/// it: root, or a user who may have a namespace of users. The process must have one thread.
 pub fn begin_process_namespace() -> bool {
     #[cfg(target_os = "linux")]
-    // SAFETY: always sound; there is no pointer in it.
-    return unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWPID) } == 0;
+    {
+        let begins = |namespaces| {
+            // SAFETY: always sound; there is no pointer in it.
+            unsafe { libc::unshare(namespaces) == 0 }
+        };
+        begins(libc::CLONE_NEWPID) || begins(libc::CLONE_NEWUSER | libc::CLONE_NEWPID)
+    }
     #[cfg(not(target_os = "linux"))]
     false
 }

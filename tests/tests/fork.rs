@@ -114,7 +114,13 @@ fn main() {
         ),
     ];
     let no_counter = TscClock::new().is_none();
-    let no_namespace = fork(|| vec![begin_process_namespace().into()]).join() == [0];
+    // One in another.
+    let may_begin = || vec![begin_process_namespace().into()];
+    let may_nest = fork(|| match begin_process_namespace() {
+        true => fork(may_begin).join(),
+        false => vec![0],
+    });
+    let no_namespace = may_nest.join() == [0];
     let trials = tests
         .map(|(name, test)| {
             let missing = [

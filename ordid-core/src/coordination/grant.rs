@@ -64,7 +64,7 @@ impl Grant {
             CoordinationFailure::Fenced,
             format!(
                 "{self} is of process {}, and this is its fork: acquire a grant of the child's own",
-                self.process.id
+                self.process
             ),
         ))
     }
@@ -570,7 +570,7 @@ mod tests {
             format!(
                 "the lease is another's: node 2 (grant 5), 1800000000000 to below 1800000003000 ms is of \
                  process {}, and this is its fork: acquire a grant of the child's own",
-                parents.process.id
+                parents.process
             )
         );
         let released = terms.released(&parents, 5, at(3_000), None);

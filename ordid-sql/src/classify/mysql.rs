@@ -21,6 +21,15 @@ const ABOUT_A_ROW: [&str; 4] = [
     "Incorrect ",
 ];
 
+/// Errors of COMMIT that come before the server begins it.
+const BEFORE_COMMIT: [i64; 14] = [
+    1044, 1045, 1142, 1227, // no privilege
+    1064, 1295, // no such statement, or not one to be prepared
+    1179, 1397, 1398, 1399, 1400, 1401, // not in this state, or not inside XA
+    1197, // larger than the cache of the binary log may be
+    8004, // TiDB: too large
+];
+
 /// Says what an error means.
 pub fn classify(report: &Report<'_>) -> Classified {
     let report = &Report {
@@ -29,7 +38,18 @@ pub fn classify(report: &Report<'_>) -> Classified {
     };
     let classified = match report.number {
         Some(number) => {
-            let failure = by_number(number, report.message, report.is_commit);
+            let failure = match by_number(number, report.message, report.is_commit) {
+                // What was not refused before COMMIT began, nor says that it has rolled back, may come after it: MariaDB
+                // answers so if it cannot begin another binary log (`trx_group_commit_leader` in `sql/log.cc`).
+                Failure::Refused
+                    if report.is_commit
+                        && report.kind.is_none()
+                        && !BEFORE_COMMIT.contains(&number) =>
+                {
+                    Failure::Lost
+                }
+                failure => failure,
+            };
             Classified::new(report, failure, is_about_a_row(report.sqlstate))
         }
         None => {
@@ -169,7 +189,9 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         // one that is not there.
         1180 if message.contains(" 149 ") => Failure::Transient,
         1030 if message.contains(" 153 ") => Failure::Transient,
-        1053 // shutting down
+        // The client's own numbers: a proxy, or Vitess, has lost the server behind it.
+        2000..=2999
+        | 1053 // shutting down
         | 1152 | 1154..=1161 // aborted, packets that cannot be read or written
         | 1184 // aborted
         | 1836 // read-only
@@ -259,6 +281,36 @@ mod tests {
         ] {
             assert_eq!(by_number(number, "", true), expected, "{number}");
         }
+    }
+
+    /// MariaDB 10.11 answers 29 if it cannot make the next binary log, and the row is there. ProxySQL sends numbers of the
+    /// client.
+    #[test]
+    fn an_error_of_commit_without_another_meaning_may_come_after_it() {
+        let of = |number, kind, is_commit| {
+            let report = Report {
+                number: Some(number),
+                sqlstate: Some("HY000"),
+                kind,
+                is_commit,
+                ..Report::default()
+            };
+            classify(&report).failure
+        };
+        for number in [29, 1026, 1016, 1098, 1907, 1114] {
+            assert_eq!(of(number, None, true), Lost, "{number}");
+            assert_eq!(of(number, None, false), Refused, "{number}");
+        }
+        for number in [2006, 2013] {
+            assert_eq!([true, false].map(|it| of(number, None, it)), [Lost; 2]);
+        }
+        for number in [1399, 1197, 1452] {
+            assert_eq!(of(number, None, true), Refused, "{number}");
+        }
+        assert_eq!(of(1213, None, true), Transient);
+        let gone =
+            "target: shop.0.primary: Lost connection to MySQL server (errno 2013) (sqlstate HY000)";
+        assert_eq!(by_number(1105, gone, true), Lost);
     }
 
     /// As Vitess writes them, in `go/vt/vterrors` and `go/mysql/sqlerror`.

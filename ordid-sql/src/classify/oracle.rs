@@ -43,14 +43,16 @@ const LOST: &[i64] = &[
     41, // resource plan ended the session
     378, 602, 603, 609,  // the server's process has failed
     1012, // not logged on
-    1033, 1034, 1089, 1090, 1092, // starting, not there, shutting down
+    1033, 1034, 1089, 1090, 1092, 1109,  // starting, not there, shutting down, not open
+    16000, // open for reading only: it was the primary
     1041, 1043, 3122, // the client's state is broken
     2396, // idle for too long
     3113, 3114, 3135, // end of file, not connected, lost contact
     3136, 3156, 12161, // time-out in the midst of a call
-    12152, 12153, 12170, 12514, 12528, 12537, 12541, 12543, 12545, 12547, 12570, 12571,
+    12152, 12153, 12170, 12514, 12521, 12528, 12537, 12541, 12543, 12545, 12547, 12570, 12571,
     12583, // of the network
-    25402, 25403, 25405, 25408, 25409, // failed over in the midst of a transaction
+    25402, 25403, 25404, 25405, 25407, 25408,
+    25409, // failed over in the midst of a transaction
     27146, 28511, 56600, // other processes, other servers
 ];
 

@@ -26,6 +26,10 @@ pub fn classify(report: &Report<'_>) -> Classified {
         }
         // The record of the COMMIT may be written already, and take effect when the server is there again.
         Some(_) if report.is_commit && report.is_fatal => (Failure::Lost, false),
+        // The session is over. Poolers say so with any code where no server is behind them.
+        Some(sqlstate) if report.is_fatal && !is_about_the_client(sqlstate) => {
+            (Failure::Lost, false)
+        }
         // CockroachDB says so of a COMMIT whose outcome it does not know, if a time-out or a person has struck meanwhile.
         Some("57014") if report.is_commit => (Failure::Lost, false),
         Some(sqlstate) => (by_sqlstate(sqlstate), is_about_a_row(Some(sqlstate))),
@@ -50,6 +54,33 @@ pub fn classify(report: &Report<'_>) -> Classified {
         },
         ..Classified::new(report, failure, is_about_a_row)
     }
+}
+
+/// Says what an error means where rows are on several machines. COMMIT is a call to another of them: that it failed within
+/// the database, or that the record of the transaction is not there any more, does not say that it was rolled back
+/// (YugabyteDB's `CommitDone`; CockroachDB's ambiguous results).
+pub fn classify_distributed(report: &Report<'_>) -> Classified {
+    let classified = classify(report);
+    let is_unknown = match report.sqlstate {
+        Some("40001") => report.message.contains("expired or aborted"),
+        Some(sqlstate) => sqlstate.starts_with("XX") || sqlstate.starts_with("58"),
+        None => report.message.contains("expired or aborted"),
+    };
+    match report.is_commit && is_unknown {
+        true => Classified {
+            failure: Failure::Lost,
+            ..classified
+        },
+        false => classified,
+    }
+}
+
+/// Returns whether the end of a session is due to who connects to what, or to how many do: the same at the next server.
+fn is_about_the_client(sqlstate: &str) -> bool {
+    sqlstate == "57P04"
+        || ["28", "3D", "42", "53300"]
+            .iter()
+            .any(|it| sqlstate.starts_with(it))
 }
 
 /// Returns whether an English text says that a table does not exist.
@@ -158,6 +189,55 @@ mod tests {
                 ..Report::default()
             };
             assert_eq!(classify(&report).failure, expected, "{sqlstate}");
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_over_is_lost() {
+        for (sqlstate, is_fatal, expected) in [
+            // A pooler without a server; the disk of the server.
+            ("58000", true, Lost),
+            ("XX000", true, Lost),
+            ("53100", true, Lost),
+            ("53100", false, Refused),
+            // A password, a database, too many.
+            ("28P01", true, Refused),
+            ("3D000", true, Refused),
+            ("57P04", true, Refused),
+            ("53300", true, Transient),
+        ] {
+            let report = Report {
+                sqlstate: Some(sqlstate),
+                is_fatal,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).failure, expected, "{sqlstate}");
+        }
+    }
+
+    #[test]
+    fn a_commit_over_several_machines_may_be_there_after_more_errors() {
+        let expired = "Transaction 7 expired or aborted by a conflict: 40001";
+        for (sqlstate, message, at_commit) in [
+            ("40001", expired, Lost),
+            ("40001", "could not serialize access", Transient),
+            ("XX000", "Timed out waiting for UpdateTransaction", Lost),
+            ("58C01", "", Lost),
+            ("23503", "", Refused),
+        ] {
+            let report = |is_commit| Report {
+                sqlstate: Some(sqlstate),
+                message,
+                is_commit,
+                ..Report::default()
+            };
+            let failure = classify_distributed(&report(true)).failure;
+            assert_eq!(failure, at_commit, "{sqlstate}");
+            let before = [true, false].map(|distributed| match distributed {
+                true => classify_distributed(&report(false)).failure,
+                false => classify(&report(false)).failure,
+            });
+            assert_eq!(before[0], before[1]);
         }
     }
 

@@ -10,15 +10,26 @@ use crate::Failure;
 /// How the text begins of an error about a row, where there is no code: that of a `STRICT` table.
 const ABOUT_A_ROW: &str = "cannot store ";
 
-/// The code of an error that has no other.
-const ERROR: i32 = 1;
+/// Pages could not be written.
+const IOERR_WRITE: i32 = 778;
+
+/// Returns whether a COMMIT that fails with this code has not begun to end the journal: a full disk, a constraint, the
+/// user's hook of COMMIT.
+fn is_before_commit(code: i32) -> bool {
+    const FULL: i32 = 13;
+    const CONSTRAINT: i32 = 19;
+    code == IOERR_WRITE || matches!(code & 0xff, FULL | CONSTRAINT)
+}
 
 /// Says what an error means.
 pub fn classify(report: &Report<'_>) -> Classified {
     let code = report.number.and_then(|code| i32::try_from(code).ok());
     let failure = match code {
-        // The user's hook of the write-ahead log failed, which SQLite calls when the rows are committed.
-        Some(ERROR) if report.is_commit && report.is_over => Failure::Lost,
+        // The user's hook of the write-ahead log failed, which SQLite calls when the rows are committed. It returns any code,
+        // so all count but those that come before.
+        Some(code) if report.is_commit && report.is_over && !is_before_commit(code) => {
+            Failure::Lost
+        }
         Some(code) => by_code(code, report.is_commit),
         None => by_text(report),
     };
@@ -78,19 +89,13 @@ fn by_code(code: i32, is_commit: bool) -> Failure {
     const BUSY: i32 = 5;
     const LOCKED: i32 = 6;
     const CONSTRAINT_ROWID: i32 = 2579;
-    const IOERR_FSYNC: i32 = 1034;
-    const IOERR_DIR_FSYNC: i32 = 1290;
-    const IOERR_TRUNCATE: i32 = 1546;
-    const IOERR_SHMSIZE: i32 = 4874;
-    const IOERR_SHMMAP: i32 = 5386;
+    const NOMEM: i32 = 7;
+    const IOERR: i32 = 10;
 
     match code & 0xff {
-        // What ends a journal failed after the rows were written, or not before the next crash.
-        _ if is_commit && matches!(code, IOERR_FSYNC | IOERR_DIR_FSYNC | IOERR_TRUNCATE) => {
-            Failure::Lost
-        }
-        // The rows are in the log, and its index could not grow: whoever recovers the log finds them.
-        _ if is_commit && matches!(code, IOERR_SHMSIZE | IOERR_SHMMAP) => Failure::Lost,
+        // What ends a journal failed after the rows were written, or not before the next crash. Or a lock could not be given
+        // back. Or the rows are in the log, and its index could not grow: whoever recovers the log finds them.
+        NOMEM | IOERR if is_commit && code != IOERR_WRITE => Failure::Lost,
         BUSY | LOCKED => Failure::Transient,
         _ if code == CONSTRAINT_ROWID => Failure::Duplicate,
         _ => Failure::Refused,
@@ -136,12 +141,35 @@ mod tests {
         }
         // An I/O error of COMMIT that may come after the rows; others come before.
         assert!(
-            [1034, 1290, 1546, 4874, 5386]
+            [10, 1034, 1290, 1546, 4874, 5386, 2058, 2314, 7, 3082]
                 .iter()
                 .all(|code| by_code(*code, true) == Lost)
         );
         assert_eq!(by_code(778, true), Refused);
         assert_eq!(by_code(5, true), Transient);
+    }
+
+    /// A hook of the write-ahead log returns what a checkpoint returned. If it is really busy, the transaction stays open.
+    #[test]
+    fn any_code_may_be_that_of_a_hook_behind_commit() {
+        for (code, is_over, expected) in [
+            (5, true, Lost),
+            (5, false, Transient),
+            (1, true, Lost),
+            (1, false, Refused),
+            (13, true, Refused),
+            (778, true, Refused),
+            (787, true, Refused),
+            (531, true, Refused),
+        ] {
+            let report = Report {
+                number: Some(code),
+                is_commit: true,
+                is_over,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).failure, expected, "{code}, {is_over}");
+        }
     }
 
     /// Codes: https://www.sqlite.org/rescode.html

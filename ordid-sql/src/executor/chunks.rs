@@ -139,7 +139,7 @@ impl<B: RowBinder> Work<B> {
     }
 
     /// Returns whether a COMMIT of this unit of work, or of a chunk of it, may have been carried out.
-    pub(super) fn is_in_doubt(&self) -> bool {
+    pub(crate) fn is_in_doubt(&self) -> bool {
         self.unresolved.is_some() || self.keeper.is_in_doubt()
     }
 

@@ -62,6 +62,9 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
                      are not unique"
                 ),
                 _ if self.is_stale() => self.fmt_stale(f, *changed, *rows),
+                (true, Some(_), _) if self.0.is_left_out => f.write_str(
+                    ": the row is there as it was read; a trigger, a rule or a policy has left it out",
+                ),
                 (true, Some(_), _) => f.write_str(": there is no such row"),
                 (true, None, _) => write!(f, ": {changed} of {rows} rows were found"),
                 (false, _, 1) => write!(f, ": {changed} rows have this key"),
@@ -94,11 +97,9 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
         {
             write!(f, " (and {more} more rows of the chunk)")?;
         }
-        // An error of the plan says so itself.
-        if !is_asked && !self.is_plan() {
+        if !is_asked {
             f.write_str(
-                "; the answer to an earlier COMMIT was lost, and the database was not asked for its rows: they are all written \
-                 or none is; repair this and flush again to find out",
+                "; the database was not asked, so what became of an earlier COMMIT is still unknown",
             )?;
         }
         match self.0.rest {

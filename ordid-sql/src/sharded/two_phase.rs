@@ -83,7 +83,7 @@ impl<W: WrapsWork> Sharded<W> {
     }
 
     /// Returns whether the last flush may be committed, or is and has not ended.
-    fn is_under_way(&self, coordinator: &Coordinator) -> bool {
+    pub(super) fn is_under_way(&self, coordinator: &Coordinator) -> bool {
         match coordinator.decision() {
             Decision::Commit => self.shards.iter().any(|it| {
                 let part = it.work().part.as_ref();

@@ -456,7 +456,7 @@ fn a_commit_stays_unknown_if_the_next_connection_is_in_a_wrong_state() {
     assert!(error.is_commit_unknown() && error.is_connection_state());
     let text = error.to_string();
     assert!(
-        text.contains("the answer to an earlier COMMIT was lost"),
+        text.contains("what became of an earlier COMMIT is still unknown"),
         "{text}"
     );
     flush::<false>(&mut work, Source::new(&server)).unwrap();

@@ -448,6 +448,38 @@ fn a_part_whose_marker_row_may_have_been_removed_is_not_written_again() {
     }
 }
 
+/// Nothing was asked of any shard, and one of them may have the rows.
+#[test]
+fn a_plan_that_fails_while_a_shard_is_in_doubt_leaves_it_so() {
+    for two_phase in [false, true] {
+        let servers = Servers::default();
+        servers[0].times(9, "commit", Answer::FailsAfter(Failure::Lost));
+        servers[0].times(9, "probe", Answer::Fails(Failure::Lost));
+        let mut unit = match two_phase {
+            true => unit(),
+            false => Sharded::<Unit>::new(Sharding::by_hash(3).unwrap()),
+        };
+        if !two_phase {
+            for id in 1..9 {
+                let register = Registration::in_key_order::<Item>;
+                unit.try_add(item(id, "a"), register).unwrap();
+            }
+        }
+        flush_all(&mut unit, &servers).unwrap_err();
+        let sharding = Sharding::by_hash(3).unwrap();
+        let of_first = |id: &u128| sharding.shard_of(&item(*id, "a")).unwrap() == 0;
+        let id = (1..).find(of_first).unwrap();
+        unit.try_add(item(id, "twice"), Registration::in_key_order::<Item>)
+            .unwrap();
+        let error = flush_all(&mut unit, &servers).unwrap_err();
+        assert!(
+            error.is_plan() && error.is_commit_unknown(),
+            "{two_phase}: {error}"
+        );
+        assert!(error.to_string().contains("is still unknown"), "{error}");
+    }
+}
+
 /// An adapter that makes no connection does not begin the part of its shard.
 #[test]
 fn a_part_that_does_not_begin_ends_the_others() {
