@@ -578,6 +578,13 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
         Self::from_raw(outside)
     }
 
+    /// Returns what shows that a cursor of the key was made here; `None` if the key type has no mask.
+    #[doc(hidden)]
+    #[inline]
+    fn __cursor_seal(self) -> Option<u64> {
+        None
+    }
+
     /// Makes the next key, above all keys of the scheme that this process made before, over all
     /// threads.
     ///

@@ -58,7 +58,8 @@ use crate::{
 ///
 /// Its text is opaque: base64 of the key's text, with the prefix, and masked where the key type has a mask.
 /// So a cursor of another key type with a prefix is an error. The cursor of a key of several columns has the texts of all
-/// of them.
+/// of them. If the key type has a mask, the cursor also has a hash that nobody makes without the mask: otherwise a list
+/// would tell, for any time, which rows are older.
 ///
 /// # Example
 ///
@@ -88,7 +89,11 @@ impl<K: KeyType> Cursor<K> {
 
 impl<K: KeyType> fmt::Display for Cursor<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&BASE64URL_NOPAD.encode(self.0.to_string().as_bytes()))
+        let text = match self.0.__cursor_seal() {
+            Some(seal) => format!("{}.{seal:016x}", self.0),
+            None => self.0.to_string(),
+        };
+        f.pad(&BASE64URL_NOPAD.encode(text.as_bytes()))
     }
 }
 
@@ -97,8 +102,8 @@ impl<K: KeyType> FromStr for Cursor<K> {
 
     /// # Errors
     ///
-    /// A text that is not base64 gives an error that [`is_parse`](Error::is_parse). If it is base64, but not of a key's
-    /// text, the error is that of the key's `FromStr`.
+    /// A text that is not base64 gives an error that [`is_parse`](Error::is_parse), and so does a cursor of a key with a mask
+    /// that was not made with the mask. If it is base64, but not of a key's text, the error is that of the key's `FromStr`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let no_cursor = || {
             Error::parse(format!(
@@ -113,8 +118,18 @@ impl<K: KeyType> FromStr for Cursor<K> {
         }
         let bytes = BASE64URL_NOPAD.decode(text.as_bytes());
         let bytes = bytes.map_err(|_| no_cursor())?;
-        let key = core::str::from_utf8(&bytes).map_err(|_| no_cursor())?;
-        __private::parse(key).map(Self)
+        let text = core::str::from_utf8(&bytes).map_err(|_| no_cursor())?;
+        // No text of a key has a point.
+        let (key, seal) = match text.split_once('.') {
+            Some((key, seal)) => (key, Some(seal)),
+            None => (text, None),
+        };
+        let key: K = __private::parse(key)?;
+        let expected = key.__cursor_seal().map(|seal| format!("{seal:016x}"));
+        match seal == expected.as_deref() {
+            true => Ok(Self(key)),
+            false => Err(no_cursor()),
+        }
     }
 }
 

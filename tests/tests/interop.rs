@@ -8,6 +8,7 @@ mod short;
 use std::{collections::BTreeMap, fmt::Debug};
 
 use arbitrary::{Arbitrary as _, Unstructured};
+use data_encoding::BASE64URL_NOPAD;
 use ordid::{
     Error, KeyType, Scheme,
     clock::Timestamp,
@@ -700,6 +701,45 @@ fn pages_are_read_and_written_as_relay_has_them() {
             "endCursor": null,
         })
     );
+}
+
+/// Whoever could make cursors of changed ids would learn the time of a row from which rows are listed before it.
+#[test]
+fn a_cursor_of_a_masked_key_is_made_by_the_mask_alone() {
+    fn assert_sealed<K: KeyType + Debug>(one: K, other: K, changed: &str) {
+        let parts = |key: K| {
+            let text = BASE64URL_NOPAD.decode(Cursor::new(key).to_string().as_bytes());
+            let text = String::from_utf8(text.expect("base64")).expect("a text");
+            let (id, seal) = text.split_once('.').expect("a seal");
+            [id.to_owned(), seal.to_owned()]
+        };
+        let parsed = |text: &str| BASE64URL_NOPAD.encode(text.as_bytes()).parse::<Cursor<K>>();
+        let ([id, seal], [_, of_other]) = (parts(one), parts(other));
+        assert_eq!(parsed(&format!("{id}.{seal}")), Ok(Cursor::new(one)));
+        for wrong in [
+            id.clone(),
+            format!("{id}."),
+            format!("{id}.{of_other}"),
+            format!("{id}.{seal}0"),
+            format!("{changed}.{seal}"),
+            changed.to_owned(),
+        ] {
+            assert!(parsed(&wrong).expect_err(&wrong).is_parse());
+        }
+    }
+
+    let (one, other): (MaskedId, MaskedId) = (key(), MaskedId::generate());
+    // One bit of the time.
+    let mut bits = *one.to_outside().as_bytes();
+    bits[3] ^= 1;
+    let changed = Uuid::from_bytes(bits).to_string();
+    assert!(changed.parse::<MaskedId>().is_ok_and(|it| it != one));
+    assert_sealed(one, other, &changed);
+    let lines = [one, other].map(|id| CompositeKey((id, 1)));
+    assert_sealed(lines[0], lines[1], &format!("({changed}, 1)"));
+    // Without a mask there is no seal to check.
+    let plain = BASE64URL_NOPAD.encode(format!("{}.0123456789abcdef", raw()).as_bytes());
+    assert!(plain.parse::<Cursor<Uuid>>().is_err());
 }
 
 #[test]

@@ -29,6 +29,12 @@ pub trait KeyPart: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
     /// Reads the text that `Display` writes, and no other.
     #[doc(hidden)]
     fn parse(text: &str) -> Result<Self, Error>;
+
+    /// Returns the seal of a key that has a mask.
+    #[doc(hidden)]
+    fn seal(self) -> Option<u64> {
+        None
+    }
 }
 
 impl<K: KeyType> KeyPart for K {
@@ -46,6 +52,10 @@ impl<K: KeyType> KeyPart for K {
 
     fn parse(text: &str) -> Result<Self, Error> {
         __private::parse(text)
+    }
+
+    fn seal(self) -> Option<u64> {
+        self.__cursor_seal()
     }
 }
 
@@ -170,6 +180,10 @@ pub trait KeyParts: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     /// Reads what [`write_text`](Self::write_text) wrote, and nothing else.
     #[doc(hidden)]
     fn parse(text: &str) -> Result<Self, Error>;
+
+    /// Returns the seals of the parts together, if there is one.
+    #[doc(hidden)]
+    fn seal(self) -> Option<u64>;
 }
 
 /// Cuts the text of a key into the texts of its columns.
@@ -260,6 +274,10 @@ impl<P: KeyParts> KeyType for CompositeKey<P> {
 
     fn from_raw(raw: CompositeRaw) -> Result<Self, Error> {
         P::read(&raw.0).map(Self)
+    }
+
+    fn __cursor_seal(self) -> Option<u64> {
+        self.0.seal()
     }
 }
 
@@ -448,6 +466,12 @@ macro_rules! tuples {
                     #[expect(non_snake_case, reason = "each text has the name of its type")]
                     let [$first, $($part),+] = split(text)?;
                     Ok(($first::parse($first)?, $($part::parse($part)?),+))
+                }
+
+                fn seal(self) -> Option<u64> {
+                    let seals = [self.$first_position.seal(), $(self.$position.seal()),+];
+                    let seals = seals.into_iter().flatten();
+                    seals.reduce(|before, seal| before.rotate_left(1) ^ seal)
                 }
             }
 

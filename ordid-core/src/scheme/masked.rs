@@ -29,7 +29,9 @@
 //!   - [`uuid_v7_unguessable`](super::uuid_v7_unguessable): the same of its counter, whose start has
 //!     17 bits, and which strangers share more often; 56 bits of the next are unknown.
 //!   - [`uuid_v7_sub_millis`](super::uuid_v7_sub_millis): the fraction of the millisecond is seen.
-//! - Masked ids do not rise. Sort and page by the key inside.
+//! - Masked ids do not rise. Sort and page by the key inside, and take [cursors](crate::page::Cursor) from strangers, not
+//!   ids: **never compare an id from outside by `<` or `>`**. Whoever sees which rows are listed before an id of their own
+//!   making reads the time of those rows, one bit after the other. A cursor has a hash that only the mask makes.
 //!
 //! # References
 //!
@@ -101,6 +103,15 @@ impl UuidMask {
     pub fn unmask(&self, outside: &Uuid) -> Result<Uuid, Error> {
         check::<UuidV4>(outside)?;
         Ok(self.turn(outside, 7))
+    }
+
+    /// Returns a hash of a key that only those can compute who have the mask.
+    fn seal(&self, key: &Uuid) -> u64 {
+        let mut hasher = SipHasher24::new_with_keys(self.k0, self.k1);
+        // Longer than what masks a key, so that it is no hash of the same text.
+        hasher.write(b"cursor");
+        hasher.write(key.as_bytes());
+        hasher.finish()
     }
 
     fn wipe(&mut self) {
@@ -218,6 +229,12 @@ pub trait MaskedKey: KeyType<Raw = Uuid, Scheme: Maskable> {
             return Err(not_masked::<Self>(outside));
         }
         Self::from_raw(Self::uuid_mask().turn(outside, 7))
+    }
+
+    /// Returns what shows that a cursor of the key was made here.
+    #[doc(hidden)]
+    fn __seal(self) -> u64 {
+        Self::uuid_mask().seal(&self.to_raw())
     }
 
     /// Returns the text of the key inside, prefix and all: for people and programs that may know its time.

@@ -370,6 +370,11 @@ fn outside(model: &KeyType<'_>, scheme: &TokenStream) -> Option<TokenStream> {
         ) -> #private::Result<Self, #private::Error> {
             #private::MaskedKey::from_masked(&__outside)
         }
+
+        #[inline]
+        fn __cursor_seal(self) -> #private::Option<#private::u64> {
+            #private::Option::Some(#private::MaskedKey::__seal(self))
+        }
     })
 }
 
