@@ -88,6 +88,29 @@ impl Names {
     }
 }
 
+/// Where the text of an error has a value that was refused. It may be a person's, and is not printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ShownValue {
+    /// There is none.
+    Nowhere,
+    /// In quotes, in front of the name of a key: duplicates on MySQL and MariaDB.
+    InQuotes,
+    /// In parentheses at the end: duplicates on SQL Server.
+    InParentheses,
+}
+
+impl ShownValue {
+    /// Returns a text without the value; `None` where there is none.
+    pub(crate) fn cut_from(self, text: &str) -> Option<String> {
+        match self {
+            Self::Nowhere => None,
+            Self::InQuotes => mysql::without_value(text),
+            Self::InParentheses => sql_server::without_value(text),
+        }
+    }
+}
+
 /// What an error means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classified {
@@ -97,8 +120,8 @@ pub struct Classified {
     pub refuses_a_row: bool,
     /// Which constraint was violated, where that is one that users ask for.
     pub violation: Option<Violation>,
-    /// Whether its text begins with the value that was refused, as that of a duplicate on MySQL and MariaDB.
-    pub shows_value: bool,
+    /// Where its text has the value that was refused.
+    pub shows_value: ShownValue,
     /// The names that it tells.
     pub names: Names,
     /// Whether it says that a table does not exist.
@@ -146,7 +169,7 @@ impl Classified {
                 Some(ErrorKind::ForeignKey) => Some(Violation::ForeignKey),
                 _ => None,
             },
-            shows_value: false,
+            shows_value: ShownValue::Nowhere,
             names: Names::default(),
             is_missing_table: false,
             is_unsupported: false,

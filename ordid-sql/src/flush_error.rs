@@ -3,7 +3,9 @@
 use std::{error::Error as StdError, ops::Range, time::Duration};
 
 use crate::{
-    Action, Chunk, EngineProfile, Failure, Flushed, Table, classify::Names, flush_run::MarkedFor,
+    Action, Chunk, EngineProfile, Failure, Flushed, Table,
+    classify::{Names, ShownValue},
+    flush_run::MarkedFor,
     two_phase::Decision,
 };
 use ordid_core::Error;
@@ -174,8 +176,8 @@ pub struct DriverError<D> {
     pub refuses_a_row: bool,
     /// Which constraint it says was violated, where that is one that is asked for.
     pub violation: Option<Violation>,
-    /// Whether its text has the value that was refused in front of the key's name, as MySQL's and MariaDB's have.
-    pub shows_value: bool,
+    /// Where its text has the value that was refused.
+    pub shows_value: ShownValue,
     /// The names that the database tells.
     pub names: Names,
     /// Whether it says that a table does not exist.
@@ -204,7 +206,7 @@ impl<D> DriverError<D> {
             has_waited: false,
             refuses_a_row: false,
             violation: None,
-            shows_value: false,
+            shows_value: ShownValue::Nowhere,
             names: Names::default(),
             is_missing_table: false,
             is_unsupported: false,

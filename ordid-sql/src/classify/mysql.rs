@@ -8,7 +8,8 @@
 //! - [Vitess's use of 1105](https://vitess.io/docs/reference/errors/query-serving/)
 
 use super::{
-    Classified, ErrorKind, Names, Report, is_about_a_row, last_part, names_a_deadlock, quoted,
+    Classified, ErrorKind, Names, Report, ShownValue, is_about_a_row, last_part, names_a_deadlock,
+    quoted,
 };
 use crate::Failure;
 
@@ -58,7 +59,10 @@ pub fn classify(report: &Report<'_>) -> Classified {
         }
     };
     Classified {
-        shows_value: classified.failure == Failure::Duplicate,
+        shows_value: match classified.failure {
+            Failure::Duplicate => ShownValue::InQuotes,
+            _ => ShownValue::Nowhere,
+        },
         names: names(report),
         is_missing_table: match report.number {
             Some(number) => number == 1146,

@@ -5,7 +5,7 @@
 //! - [Error messages](https://docs.oracle.com/en/error-help/db/)
 //! - ODPI-C's `dpiError.c`: the codes after which it holds a session for dead, all of which are here.
 
-use super::{Classified, Names, Report, last_part};
+use super::{Classified, Names, Report, ShownValue, last_part};
 use crate::{Failure, Violation};
 
 /// ORA-00001: unique constraint violated.
@@ -89,7 +89,7 @@ pub fn classify(report: &Report<'_>) -> Classified {
         // It says itself which rows it refused.
         refuses_a_row: false,
         violation,
-        shows_value: false,
+        shows_value: ShownValue::Nowhere,
         names: names(report.message),
         is_missing_table: report.number == Some(NO_SUCH_TABLE),
         is_unsupported: false,

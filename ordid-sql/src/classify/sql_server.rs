@@ -5,7 +5,7 @@
 //! - [Database Engine events and errors](https://learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors)
 //! - [Transient errors of Azure SQL](https://learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues)
 
-use super::{Classified, Names, Report};
+use super::{Classified, Names, Report, ShownValue};
 use crate::{Failure, Violation};
 
 /// Chosen as the victim of a deadlock.
@@ -65,11 +65,22 @@ pub fn classify(report: &Report<'_>) -> Classified {
         failure,
         refuses_a_row: ABOUT_A_ROW.contains(&number),
         violation: violation(number, report.message),
-        shows_value: false,
+        shows_value: match number {
+            2601 | 2627 => ShownValue::InParentheses,
+            _ => ShownValue::Nowhere,
+        },
         names: names(number, report.message),
         is_missing_table: is_missing_table(number, report.message),
         is_unsupported: false,
     }
+}
+
+/// Returns the text of a duplicate without the value that was refused, which is in parentheses at its end. It may have
+/// parentheses and dots in it.
+pub(super) fn without_value(text: &str) -> Option<String> {
+    let start = text.find('(')?;
+    let end = start + text[start..].rfind(").")?;
+    Some(format!("{}(..{}", &text[..start], &text[end..]))
 }
 
 /// Returns the names in a text. Their quotes and their order depend on the language; a table has its schema in front of
@@ -171,6 +182,19 @@ mod tests {
         ] {
             assert_eq!(is_missing_table(number, message), expected, "{message}");
         }
+    }
+
+    /// As tiberius writes them, with what it knows behind.
+    #[test]
+    fn a_duplicate_is_cut_before_its_value() {
+        let before = "Token error: 'Violation of UNIQUE KEY constraint 'mail'. Cannot insert duplicate key in object \
+                      'dbo.customers'. The duplicate key value is (";
+        let behind = ").' on server db executing  on line 1 (code: 2627, state: 1, class: 14)";
+        for value in ["ada@example.org", "a). b", "1, (x)."] {
+            let cut = without_value(&format!("{before}{value}{behind}"));
+            assert_eq!(cut, Some(format!("{before}..{behind}")));
+        }
+        assert_eq!(without_value("no value"), None);
     }
 
     #[test]

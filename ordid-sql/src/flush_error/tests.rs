@@ -309,7 +309,7 @@ fn a_duplicate_is_printed_without_the_refused_value() {
     for (own, text) in [(told.to_owned(), None), (format!("`{told}'"), Some(told))] {
         let error = Failed::statement(
             DriverError {
-                shows_value: true,
+                shows_value: crate::classify::ShownValue::InQuotes,
                 text: text.map(str::to_owned),
                 ..DriverError::new(io::Error::other(own.clone()), Failure::Duplicate)
             },

@@ -6,7 +6,7 @@ use super::{
     DriverError, FlushError, FoundVersion, Hindrance, Inner, Kind, NoProbe, Place, Rest, Source,
     Stale, causes, failed,
 };
-use crate::{Action, classify::mysql, flush_run::MarkedFor, two_phase::Decision};
+use crate::{Action, classify::ShownValue, flush_run::MarkedFor, two_phase::Decision};
 
 impl<D: fmt::Display> fmt::Display for FlushError<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -336,13 +336,13 @@ impl Place {
 impl<D: fmt::Display> DriverError<D> {
     /// Writes what the database says, without a value that it refused.
     pub(crate) fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.text {
-            text if self.shows_value => {
+        match (&self.text, self.shows_value) {
+            (Some(text), ShownValue::Nowhere) => f.write_str(text),
+            (None, ShownValue::Nowhere) => self.error.fmt(f),
+            (text, shown) => {
                 let text = text.clone().unwrap_or_else(|| self.error.to_string());
-                f.write_str(&mysql::without_value(&text).unwrap_or(text))
+                f.write_str(&shown.cut_from(&text).unwrap_or(text))
             }
-            Some(text) => f.write_str(text),
-            None => self.error.fmt(f),
         }
     }
 }
