@@ -81,8 +81,8 @@ pub struct EngineProfile {
     /// library whose calls block, it is also what is left until the flush's deadline.
     pub bounds_waits: LockWaits,
     /// Whether the server says how many rows an `INSERT` took, so that a row that a trigger, a rule or a view left out
-    /// is seen. On SQL Server it is seen that an index with `IGNORE_DUP_KEY` left a row out; what an `INSTEAD OF` trigger
-    /// left out is in the count all the same.
+    /// is seen. On SQL Server it is seen that an index with `IGNORE_DUP_KEY` left a row out of a statement, but not out of a
+    /// bulk load; what an `INSTEAD OF` trigger left out is in the count all the same.
     ///
     /// If it does not say so, every flush that only inserts writes a marker row: a row that is there may have been there
     /// before.

@@ -152,13 +152,12 @@ fn fits(value: &ColumnData<'_>, ty: &TypeInfo, nullable: bool) -> bool {
                 (ColumnData::Guid(value), Var::Guid) => some(value.is_some()),
                 (ColumnData::String(value), Var::NVarchar) => {
                     // tiberius 0.13 declares `nvarchar(n)` by its bytes, and what is above 4,000 of
-                    // them as `max`, which it does not send then.
+                    // them as `max`, which it does not send then. Into a `max` it sends no more bytes
+                    // than the number that stands for its length.
                     (length == MAX || length <= 4_000)
                         && value.as_ref().map_or(nullable, |text| {
                             // Never more units than bytes of UTF-8.
-                            length == MAX
-                                || text.len() * 2 <= length
-                                || text.encode_utf16().count() * 2 <= length
+                            text.len() * 2 <= length || text.encode_utf16().count() * 2 <= length
                         })
                 }
                 // ASCII is the same in every code page; the rest an `INSERT` converts.
@@ -167,7 +166,7 @@ fn fits(value: &ColumnData<'_>, ty: &TypeInfo, nullable: bool) -> bool {
                     .map_or(nullable, |text| text.is_ascii() && text.len() <= length),
                 (ColumnData::Binary(value), Var::BigVarBin) => value
                     .as_ref()
-                    .map_or(nullable, |bytes| length == MAX || bytes.len() <= length),
+                    .map_or(nullable, |bytes| bytes.len() <= length),
                 (ColumnData::Binary(value), Var::BigBinary) => value
                     .as_ref()
                     .map_or(nullable, |bytes| bytes.len() == length),

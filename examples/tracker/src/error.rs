@@ -53,16 +53,16 @@ impl Error {
         &self.kind
     }
 
-    /// Returns the text that a client may read. An internal error may contain texts of the database, so it is written
-    /// to standard error for the operator instead.
+    /// Returns the text that a client may read. The others may contain texts of the database, so they are written to
+    /// standard error for the operator instead.
     pub(crate) fn for_client(&self) -> String {
-        match self.kind {
-            Kind::Failed => {
-                let _ = writeln!(io::stderr(), "tracker: {self}");
-                "internal error".to_owned()
-            }
-            _ => self.to_string(),
-        }
+        let instead = match self.kind {
+            Kind::Failed => "internal error",
+            Kind::Busy => "busy, try again",
+            _ => return self.to_string(),
+        };
+        let _ = writeln!(io::stderr(), "tracker: {self}");
+        instead.to_owned()
     }
 
     pub(crate) fn not_found(what: impl fmt::Display) -> Self {
@@ -99,21 +99,28 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Adds no context, since an error of a flush names the row and its table.
+/// What a client can change has a text without the database's own.
 impl From<ordid_sqlx::Error> for Error {
     fn from(error: ordid_sqlx::Error) -> Self {
         let is_busy = error.is_transient()
             || error.is_connection_lost()
             || error.is_commit_unknown()
             || error.is_timeout();
-        let kind = match () {
-            () if is_busy => Kind::Busy,
-            () if error.is_unique_violation() => Kind::Taken,
-            () if error.is_missing_row() => Kind::NotFound,
-            () if error.is_foreign_key_violation() => Kind::Refused,
-            () => Kind::Failed,
-        };
-        Self::new(kind, error)
+        match () {
+            () if is_busy => Self::new(Kind::Busy, error),
+            () if error.is_unique_violation() => {
+                let table = error.table().unwrap_or("these rows");
+                Self::new(
+                    Kind::Taken,
+                    format_args!("another one of {table} has this name or key"),
+                )
+            }
+            () if error.is_missing_row() => Self::not_found("such row"),
+            () if error.is_foreign_key_violation() => {
+                Self::refused("what it refers to is not there, or others refer to it")
+            }
+            () => Self::new(Kind::Failed, error),
+        }
     }
 }
 

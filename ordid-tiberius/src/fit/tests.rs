@@ -118,7 +118,19 @@ fn values_of_the_columns_own_type_fit() {
         (bytes(15), sized(VarLenType::BigBinary, 16), false),
         (bytes(15), sized(VarLenType::BigVarBin, 16), true),
         (bytes(17), sized(VarLenType::BigVarBin, 16), false),
-        (bytes(100_000), sized(VarLenType::BigVarBin, 0xffff), true),
+        // What `bulk_insert` of tiberius refuses.
+        (bytes(65_535), sized(VarLenType::BigVarBin, 0xffff), true),
+        (bytes(65_536), sized(VarLenType::BigVarBin, 0xffff), false),
+        (
+            text(&"a".repeat(32_767)),
+            sized(VarLenType::NVarchar, 0xffff),
+            true,
+        ),
+        (
+            text(&"a".repeat(32_768)),
+            sized(VarLenType::NVarchar, 0xffff),
+            false,
+        ),
         (number(12_345, 2), decimal(5, 2), true),
         (number(-12_345, 2), decimal(5, 2), true),
         (number(123_456, 2), decimal(5, 2), false),

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use ordid::{KeyType as _, Tracked, page::Slice};
+use ordid::{KeyType, Tracked, page::Slice, uuid::Uuid};
 use ordid_sqlx::{OnConflict, UnitOfWork};
-use sqlx::Pool;
+use sqlx::{Pool, QueryBuilder};
 
 use super::Db;
 use crate::{
@@ -24,6 +24,15 @@ pub(crate) struct Database {
 }
 
 type Result<T> = std::result::Result<T, Error>;
+
+/// Returns the keys that the rows of a page stand between: the lowest and the highest one where the client has named none.
+/// With `$2 IS NULL OR id > $2`, SQLite would read all rows before the page.
+fn bounds<K: KeyType<Raw = Uuid>>(slice: &Slice<K>) -> Result<(K, K)> {
+    const LOWEST: Uuid = Uuid::from_u128(0x7000_8000_0000_0000_0000);
+    const HIGHEST: Uuid = Uuid::from_u128(0xffff_ffff_ffff_7fff_bfff_ffff_ffff_ffff);
+    let or = |key: Option<K>, raw| key.map_or_else(|| K::from_raw(raw), Ok);
+    Ok((or(slice.above, LOWEST)?, or(slice.below, HIGHEST)?))
+}
 
 impl Database {
     pub(super) async fn new(pool: Pool<Db>, schema: &'static str) -> Result<Self> {
@@ -117,40 +126,41 @@ impl Database {
     ) -> Result<Vec<Issue>> {
         self.project(place).await?;
         let sql = if slice.is_descending {
-            "SELECT * FROM issues WHERE project = $1 AND ($2 IS NULL OR id > $2) AND ($3 IS NULL OR id < $3) \
+            "SELECT * FROM issues WHERE project = $1 AND id > $2 AND id < $3 \
              AND ($4 IS NULL OR is_closed = $4) AND ($5 IS NULL OR parent = $5) ORDER BY id DESC LIMIT $6"
         } else {
-            "SELECT * FROM issues WHERE project = $1 AND ($2 IS NULL OR id > $2) AND ($3 IS NULL OR id < $3) \
+            "SELECT * FROM issues WHERE project = $1 AND id > $2 AND id < $3 \
              AND ($4 IS NULL OR is_closed = $4) AND ($5 IS NULL OR parent = $5) ORDER BY id LIMIT $6"
         };
+        let (above, below) = bounds(&slice)?;
         let rows: Vec<IssueRow> = sqlx::query_as(sql)
             .bind(place.project)
-            .bind(slice.above)
-            .bind(slice.below)
+            .bind(above)
+            .bind(below)
             .bind(only.is_closed)
             .bind(only.parent)
             .bind(i64::from(slice.rows()))
             .fetch_all(&self.pool)
             .await?;
-        self.with_labels(place.project, rows).await
+        self.with_labels(rows).await
     }
 
-    /// Reads the labels of a page of issues. The keys of a page are a range, so the query needs no list of keys.
-    async fn with_labels(&self, project: ProjectId, rows: Vec<IssueRow>) -> Result<Vec<Issue>> {
-        let keys = || rows.iter().map(|row| row.id);
-        let (Some(first), Some(last)) = (keys().min(), keys().max()) else {
+    /// Reads the labels of a page of issues. There may be many issues between those of a page with a filter, so the query
+    /// has the keys of the page.
+    async fn with_labels(&self, rows: Vec<IssueRow>) -> Result<Vec<Issue>> {
+        if rows.is_empty() {
             return Ok(Vec::new());
-        };
-        let found: Vec<(IssueId, String)> = sqlx::query_as(
+        }
+        let mut query = QueryBuilder::<Db>::new(
             "SELECT issue_labels.issue, labels.name FROM issue_labels \
-             JOIN labels ON labels.id = issue_labels.label JOIN issues ON issues.id = issue_labels.issue \
-             WHERE issues.project = $1 AND issue_labels.issue BETWEEN $2 AND $3 ORDER BY labels.name",
-        )
-        .bind(project)
-        .bind(first)
-        .bind(last)
-        .fetch_all(&self.pool)
-        .await?;
+             JOIN labels ON labels.id = issue_labels.label WHERE issue_labels.issue IN (",
+        );
+        let mut keys = query.separated(", ");
+        for row in &rows {
+            keys.push_bind(row.id);
+        }
+        query.push(") ORDER BY labels.name");
+        let found: Vec<(IssueId, String)> = query.build_query_as().fetch_all(&self.pool).await?;
         let mut labels: HashMap<IssueId, Vec<String>> = HashMap::new();
         for (issue, name) in found {
             labels.entry(issue).or_default().push(name);
@@ -176,7 +186,7 @@ impl Database {
 
     pub(crate) async fn issue(&self, place: Place, id: IssueId) -> Result<Issue> {
         let row = self.row(place, id).await?;
-        let mut issues = self.with_labels(place.project, vec![row]).await?;
+        let mut issues = self.with_labels(vec![row]).await?;
         issues.pop().ok_or_else(|| Error::not_found(id))
     }
 
@@ -331,16 +341,12 @@ impl Database {
     ) -> Result<Vec<Comment>> {
         self.row(place, id).await?;
         let sql = if slice.is_descending {
-            "SELECT * FROM comments WHERE issue = $1 AND ($2 IS NULL OR id > $2) AND ($3 IS NULL OR id < $3) \
-             ORDER BY id DESC LIMIT $4"
+            "SELECT * FROM comments WHERE issue = $1 AND id > $2 AND id < $3 ORDER BY id DESC LIMIT $4"
         } else {
-            "SELECT * FROM comments WHERE issue = $1 AND ($2 IS NULL OR id > $2) AND ($3 IS NULL OR id < $3) \
-             ORDER BY id LIMIT $4"
+            "SELECT * FROM comments WHERE issue = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4"
         };
-        let rows = sqlx::query_as(sql)
-            .bind(id)
-            .bind(slice.above)
-            .bind(slice.below);
+        let (above, below) = bounds(&slice)?;
+        let rows = sqlx::query_as(sql).bind(id).bind(above).bind(below);
         let rows = rows.bind(i64::from(slice.rows())).fetch_all(&self.pool);
         Ok(rows.await?)
     }
