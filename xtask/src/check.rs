@@ -37,8 +37,9 @@ const BESIDE: [&str; 6] = [
 /// And what is built with `protoc`.
 pub(crate) const ETCD: &str = "ordid-etcd/Cargo.toml";
 
-/// Installs what is missing, and runs every check, up to the first that fails.
-pub(crate) fn check() -> Result<ExitCode> {
+/// Installs what is missing, and runs every check, up to the first that fails. The short form leaves out the features by
+/// themselves: each package is checked with none, with those that are on by default, and with all.
+pub(crate) fn check(is_short: bool) -> Result<ExitCode> {
     packages::install(|| {
         let needed = [
             packages::c_compiler(),
@@ -78,7 +79,7 @@ pub(crate) fn check() -> Result<ExitCode> {
     println!("== guide");
     docs::build()?;
 
-    lanes::succeed(lanes_of_features(&others)?)?;
+    lanes::succeed(lanes_of_features(&others, is_short)?)?;
     package()?;
     println!("\nevery check passed");
     Ok(ExitCode::SUCCESS)
@@ -86,7 +87,7 @@ pub(crate) fn check() -> Result<ExitCode> {
 
 /// Returns the checks of each selection of features, and of the other workspaces. Most compile one crate, which takes one
 /// core, so there are two lanes. The second one has a build folder of its own, as cargo builds once at a time in a folder.
-fn lanes_of_features(others: &[(&str, &str)]) -> Result<[Vec<Step>; 2]> {
+fn lanes_of_features(others: &[(&str, &str)], is_short: bool) -> Result<[Vec<Step>; 2]> {
     // In the workspace, other packages turn on features that these tests would not be built without.
     let core = ["check", "-p", "ordid-core", "--all-targets", "--locked"];
     let core = Step::new("tests of ordid-core by themselves", run::cargo(&core));
@@ -96,7 +97,9 @@ fn lanes_of_features(others: &[(&str, &str)]) -> Result<[Vec<Step>; 2]> {
     if beside.len() != BESIDE.len() {
         return Err(format!("a package of {BESIDE:?} is not published"));
     }
-    let steps = |packages: &[Package]| packages.iter().flat_map(Package::lints).collect::<Vec<_>>();
+    let steps = |packages: &[Package]| -> Vec<Step> {
+        packages.iter().flat_map(|it| it.lints(is_short)).collect()
+    };
     let mut beside = steps(&beside);
     for (name, manifest) in others {
         let mut lints = run::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
@@ -189,7 +192,7 @@ struct Package {
 
 impl Package {
     /// The lints of each selection of features.
-    fn lints(&self) -> Vec<Step> {
+    fn lints(&self, is_short: bool) -> Vec<Step> {
         let lints = |features: &Vec<String>| {
             let mut lints = run::cargo(&["clippy", "-p", &self.name, "--locked"]);
             lints.args(features).args(["--", "-D", "warnings"]);
@@ -199,18 +202,22 @@ impl Package {
             };
             Step::new(format!("features of {}: {what}", self.name), lints)
         };
-        self.selections().iter().map(lints).collect()
+        self.selections(is_short).iter().map(lints).collect()
     }
 
     /// The flags of `cargo clippy` for no feature, the default, each feature alone, and all; where
     /// some exclude each other, all the others with each of them.
-    fn selections(&self) -> Vec<Vec<String>> {
+    fn selections(&self, is_short: bool) -> Vec<Vec<String>> {
         let own = |flags: &[&str]| flags.iter().map(|&flag| flag.to_owned()).collect();
         if self.features.is_empty() {
             return vec![own(&[])];
         }
         let mut selections = vec![own(&["--no-default-features"]), own(&[])];
-        for feature in self.features.iter().filter(|feature| *feature != "default") {
+        let by_themselves = self
+            .features
+            .iter()
+            .filter(|it| !is_short && *it != "default");
+        for feature in by_themselves {
             selections.push(own(&["--no-default-features", "--features", feature]));
         }
         if self.exclusive.is_empty() {
@@ -275,11 +282,19 @@ mod tests {
         assert_eq!(names, ["ordid-derive", "ordid-core", "ordid-tiberius"]);
         let flags = |package: &Package| -> Vec<String> {
             package
-                .selections()
+                .selections(false)
                 .iter()
                 .map(|flags| flags.join(" "))
                 .collect()
         };
+        let short = packages[1]
+            .selections(true)
+            .into_iter()
+            .map(|it| it.join(" "));
+        assert_eq!(
+            short.collect::<Vec<_>>(),
+            ["--no-default-features", "", "--all-features"]
+        );
         assert_eq!(flags(&packages[0]), [""]);
         assert_eq!(
             flags(&packages[1]),

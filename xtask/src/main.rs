@@ -48,7 +48,11 @@ enum Task {
         extra: Vec<String>,
     },
     /// Check format, lints, docs, every feature by itself, and that the crates can be packaged
-    Check,
+    Check {
+        /// Leave out the features by themselves: each package is checked with none, its default ones, and all
+        #[arg(long)]
+        short: bool,
+    },
     /// Run the benches, with private PostgreSQL and MariaDB servers
     Bench {
         /// The bench to run; all of them if left out
@@ -83,7 +87,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.task {
         Task::Test { extra } => test::test(&extra),
-        Task::Check => check::check(),
+        Task::Check { short } => check::check(short),
         Task::Bench { name, extra } => bench::bench(name, &extra),
         Task::Conformance { settings: false } => conformance::conformance(),
         Task::Conformance { settings: true } => test::settings(),
