@@ -18,9 +18,8 @@ use crate::{
     summary::Summary,
 };
 
-/// The programs that wait for much of their time, for servers, locks and time-outs: two lanes of about the same length.
-/// Beside them the others compute.
-const WAITING: [&[&str]; 2] = [&["faults"], &["coordination", "live"]];
+/// The programs that wait most of their time: for servers, locks and time-outs. Beside them the others compile.
+const WAITING: [&str; 3] = ["coordination", "faults", "live"];
 
 /// A check, and what is printed above what it prints.
 pub(crate) struct Step {
@@ -98,20 +97,20 @@ fn cannot_copy(error: io::Error) -> String {
     format!("cannot copy the output: {error}")
 }
 
-/// The arguments of `cargo test` that choose the programs of each lane. Each integration test is asked for by its name,
-/// since cargo leaves out those that nobody names and whose features are off.
-pub(crate) fn selections() -> Result<[Vec<String>; 3]> {
+/// The arguments of `cargo test` that choose the programs of the one lane and of the other. Each integration
+/// test is asked for by its name, since cargo leaves out those that nobody names and whose features are off.
+pub(crate) fn selections() -> Result<[Vec<String>; 2]> {
     let mut names = test_names(&run::metadata(&[])?)
         .ok_or_else(|| "`cargo metadata` wrote an unknown form".to_owned())?;
-    for name in WAITING.concat() {
+    let waiting = WAITING.map(str::to_owned);
+    for name in &waiting {
         if !names.remove(name) {
             return Err(format!("no package has a test program `{name}`"));
         }
     }
-    let [first, second] = WAITING.map(|names| by_name(names.iter().map(|&it| it.to_owned())));
     let mut others = vec!["--lib".to_owned(), "--bins".to_owned()];
     others.extend(by_name(names));
-    Ok([first, second, others])
+    Ok([by_name(waiting), others])
 }
 
 fn by_name(names: impl IntoIterator<Item = String>) -> Vec<String> {
@@ -135,10 +134,7 @@ fn test_names(metadata: &Value) -> Option<BTreeSet<String>> {
 
 /// Runs each lane's commands one after the other, the lanes side by side, and returns how they ended. The output
 /// of a program is printed once it has ended, so that no other's stands in between.
-pub(crate) fn run(
-    lanes: impl IntoIterator<Item = Vec<Command>>,
-    summary: &mut Summary,
-) -> Result<Vec<ExitStatus>> {
+pub(crate) fn run(lanes: [Vec<Command>; 2], summary: &mut Summary) -> Result<Vec<ExitStatus>> {
     let summary = Mutex::new(summary);
     let one = |commands: Vec<Command>| -> Result<Vec<ExitStatus>> {
         let counted = commands.into_iter().map(|mut command| {
@@ -147,18 +143,15 @@ pub(crate) fn run(
         });
         counted.collect()
     };
-    let one = &one;
-    thread::scope(|scope| {
-        let lanes = lanes.into_iter().map(|lane| scope.spawn(move || one(lane)));
-        // All begin before one is waited for.
-        let lanes: Vec<_> = lanes.collect();
-        let mut ended = Vec::new();
-        for lane in lanes {
-            let lane = lane.join();
-            ended.extend(lane.map_err(|_| "a lane of tests panicked".to_owned())??);
-        }
-        Ok(ended)
-    })
+    let [first, second] = lanes;
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| one(first));
+        let second = one(second);
+        (first.join(), second)
+    });
+    let mut ended = first.map_err(|_| "a lane of tests panicked".to_owned())??;
+    ended.extend(second?);
+    Ok(ended)
 }
 
 fn count(command: &mut Command, summary: &Mutex<&mut Summary>) -> Result<ExitStatus> {
@@ -233,13 +226,22 @@ mod tests {
 
     #[test]
     fn each_integration_test_is_in_one_lane() {
-        let [faults, waiting, others] = selections().expect("the workspace has them");
-        assert_eq!(faults, ["--test", "faults"]);
-        assert_eq!(waiting, ["--test", "coordination", "--test", "live"]);
+        let [waiting, others] = selections().expect("the workspace has them");
+        assert_eq!(
+            waiting,
+            [
+                "--test",
+                "coordination",
+                "--test",
+                "faults",
+                "--test",
+                "live"
+            ]
+        );
         assert!(others.starts_with(&["--lib".to_owned(), "--bins".to_owned()]));
         let all = test_names(&run::metadata(&[]).expect("runs")).expect("known");
         let named = |lane: &[String]| lane.iter().filter(|word| *word == "--test").count();
-        assert_eq!(1 + named(&waiting) + named(&others), all.len());
+        assert_eq!(named(&waiting) + named(&others), all.len());
     }
 
     #[test]

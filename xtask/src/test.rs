@@ -15,7 +15,7 @@ use crate::run::{self, Result};
 use crate::servers::Servers;
 use crate::summary::Summary;
 
-/// Runs every test of the workspace, the models, the tests of the benches and those of ordid-etcd, in three lanes;
+/// Runs every test of the workspace, the models, the tests of the benches and those of ordid-etcd, in two lanes;
 /// or, as `cargo test` would, those that are asked for.
 pub(crate) fn test(extra: &[String]) -> Result<ExitCode> {
     let mut summary = Summary::default();
@@ -29,7 +29,7 @@ pub(crate) fn test(extra: &[String]) -> Result<ExitCode> {
 
 fn everything(summary: &mut Summary) -> Result<Vec<ExitStatus>> {
     let servers = Servers::start_all()?;
-    // All of it before the first test, as all lanes need it.
+    // All of it before the first test, as both lanes need it.
     run::succeed(workspace(&mut run::cargo(&["test"])).arg("--no-run"))?;
     let tests = |selection: Vec<String>| {
         let mut command = run::cargo(&["test"]);
@@ -40,12 +40,13 @@ fn everything(summary: &mut Summary) -> Result<Vec<ExitStatus>> {
         servers.export(&mut command);
         command
     };
-    let [faults, waiting, others] = lanes::selections()?;
+    let [waiting, others] = lanes::selections()?;
     let mut computing = vec![tests(others), tests(vec!["--doc".to_owned()])];
     computing.extend(etcd(summary)?);
+    // The lane of the programs that wait is the shorter one.
     let mut waiting = vec![tests(waiting), models()];
     waiting.extend(benches()?);
-    lanes::run([vec![tests(faults)], waiting, computing], summary)
+    lanes::run([waiting, computing], summary)
 }
 
 /// The workspace's packages, with these features.
