@@ -204,8 +204,16 @@ impl FlushTransaction for Transaction {
         Ok(Changed::Rows(self.store.execute(statement, values)?))
     }
 
+    /// Asks by the key, or by the key and the version with which the row was read.
     async fn exists(&mut self, _: &Statement, key: Binder) -> Result<bool, DriverError<io::Error>> {
-        self.store.has_row(key.entity.table, &key.values[0])
+        let table = key.entity.table;
+        match (key.values.get(1), key.entity.version) {
+            (Some(read), Some(version)) => {
+                let found = self.store.value(table, &key.values[0], version)?;
+                Ok(found.as_ref() == Some(read))
+            }
+            _ => self.store.has_row(table, &key.values[0]),
+        }
     }
 
     /// Returns the rows of a query, which asks for a row's version or for the existing rows.
