@@ -39,12 +39,12 @@ pub use seeded::SeededEntropy;
 #[cfg(feature = "std")]
 pub use thread::{RESEED_WORDS, ThreadEntropy};
 
-/// What tells a child from its parent. It is shown as the number that the system has for the process.
+/// A process, which is not equal to its parent. `Display` writes the number that the system has for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Process {
     pub(crate) id: u32,
-    /// How many of the forks that led to this process came after a question for it. In a namespace of its own, a child may
-    /// have its parent's number.
+    /// How many generations of processes before this one have called [`process`]. The system's number is not enough: a child
+    /// in a PID namespace of its own may have that of its parent.
     forks: u32,
 }
 
@@ -57,7 +57,7 @@ impl core::fmt::Display for Process {
 /// Returns this process.
 #[cfg(feature = "std")]
 pub fn process() -> Process {
-    /// The guard of a process, and that of the child which was the first to ask after it.
+    /// A process that has called this, and the next of its descendants that has.
     struct Image {
         guard: forkguard::Guard,
         child: OnceLock<Box<Image>>,

@@ -119,7 +119,7 @@ impl<K: KeyType> FromStr for Cursor<K> {
         let bytes = BASE64URL_NOPAD.decode(text.as_bytes());
         let bytes = bytes.map_err(|_| no_cursor())?;
         let text = core::str::from_utf8(&bytes).map_err(|_| no_cursor())?;
-        // No text of a key has a point.
+        // The text of a key has no point.
         let (key, seal) = match text.split_once('.') {
             Some((key, seal)) => (key, Some(seal)),
             None => (text, None),

@@ -677,7 +677,7 @@ fn a_journal_that_fails_stops_the_flush_and_loses_nothing() {
         let mut again = PendingRows::new();
         let mut third = self::journaled(journal.clone());
         assert_eq!(third.resume(&mut again).unwrap(), rows, "{calls}");
-        // What became of it can be found out while the journal takes nothing.
+        // A flush can find out what became of it while the journal takes nothing.
         journal.fail_after(Some(0));
         for _ in 0..2 {
             assert!(third.begin(&again).unwrap().in_doubt);

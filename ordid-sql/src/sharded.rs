@@ -370,9 +370,7 @@ impl<W: WrapsWork> Sharded<W> {
         }
         Ok(outcomes.into_iter().flatten().collect())
     }
-}
 
-impl<W: WrapsWork> Sharded<W> {
     /// Plans what each shard is sent.
     fn begin_each(&mut self, engines: &[EngineProfile]) -> Result<Option<Arc<Coordinator>>, Error> {
         self.sharding.check_databases(engines.len())?;

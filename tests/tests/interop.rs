@@ -737,7 +737,7 @@ fn a_cursor_of_a_masked_key_is_made_by_the_mask_alone() {
     assert_sealed(one, other, &changed);
     let lines = [one, other].map(|id| CompositeKey((id, 1)));
     assert_sealed(lines[0], lines[1], &format!("({changed}, 1)"));
-    // Without a mask there is no seal to check.
+    // The cursor of a key without a mask has no hash.
     let plain = BASE64URL_NOPAD.encode(format!("{}.0123456789abcdef", raw()).as_bytes());
     assert!(plain.parse::<Cursor<Uuid>>().is_err());
 }

@@ -56,8 +56,8 @@ fn mdbook(root: &Path) -> Result<PathBuf> {
     }
     println!("== mdbook {MDBOOK}, once");
     let mut install = run::cargo(&["install", "mdbook", "--version", MDBOOK, "--locked"]);
-    // Without the server and the watcher, which take most of the time to compile, and without optimizing, since it runs for
-    // a second.
+    // The server and the watcher take most of the time to compile and are left out. It runs for a second, so it is not
+    // optimized.
     install.args(["--no-default-features", "--features", "search", "--debug"]);
     install.arg("--root").arg(&tools);
     install.arg("--target-dir").arg(tools.join("build"));

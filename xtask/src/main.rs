@@ -74,7 +74,7 @@ enum Task {
     Lists,
     /// Run the tests of keys on big-endian s390x and on aarch64, emulated by QEMU
     Machines,
-    /// Run the long forms of the tests, optimised: ORDID_TEST_SOAK=1; then those of `machines`
+    /// Run every check, then the long forms of the tests, optimised: ORDID_TEST_SOAK=1; then those of `machines`
     Soak {
         /// Passed on to `cargo test`
         #[arg(last = true, value_name = "ARGS")]

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use ordid_harness::Policy;
 
-use crate::check::{BENCH, ETCD};
+use crate::check::{BENCH, ETCD, check};
 use crate::lanes;
 use crate::machines::MACHINES;
 use crate::packages;
@@ -122,8 +122,11 @@ fn etcd(summary: &mut Summary) -> Result<Option<Command>> {
     Ok(Some(command))
 }
 
-/// Runs the long forms of the tests. `ORDID_TEST_SOAK` is what asks for them.
+/// Runs the long forms of the checks and the tests. `ORDID_TEST_SOAK` asks for the latter.
 pub(crate) fn soak(extra: &[String]) -> Result<ExitCode> {
+    if extra.is_empty() {
+        check(false)?;
+    }
     println!("soak: the long forms of the tests (ORDID_TEST_SOAK=1), in a release build");
     let mut summary = Summary::default();
     let mut long = run::cargo(&["test", "--release"]);

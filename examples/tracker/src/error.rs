@@ -99,7 +99,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// What a client can change has a text without the database's own.
+/// Errors that a client can do something about have texts of the tracker, not of the database.
 impl From<ordid_sqlx::Error> for Error {
     fn from(error: ordid_sqlx::Error) -> Self {
         let is_busy = error.is_transient()

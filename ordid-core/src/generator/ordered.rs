@@ -53,7 +53,7 @@ pub struct OrderedGenerator<S: Slotted, C, E> {
     entropy: E,
     policy: Policy,
     node: S::Node,
-    /// The process that the node is of; 0 for schemes that may be used in any.
+    /// The process that the node is of; `None` for schemes that may be used in any.
     process: Option<Process>,
     /// Whether it is the generator of the process, in whose place a test may put another.
     #[cfg(any(test, feature = "testing"))]
@@ -135,7 +135,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
 
     /// Refuses to go on where the node is another process's.
     pub(super) fn check_process(&self) -> Result<(), Error> {
-        if !S::RENEWS && self.process != Some(process()) {
+        if self.process.is_some_and(|owner| owner != process()) {
             return Err(Error::new(ErrorKind::Forked { scheme: S::NAME }));
         }
         Ok(())

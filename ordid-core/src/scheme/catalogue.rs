@@ -113,7 +113,7 @@ fn nameless<S: Layout<Raw = Uuid>>() -> Result<Uuid, Error> {
     Ok(S::coerce(Uuid::from_u128(ThreadEntropy.next_u128()?)))
 }
 
-/// What the canonical text of a scheme's keys is.
+/// The form of the canonical text of a scheme's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// The text of a UUID, the only one that JSON Schema has a format for.
@@ -552,6 +552,8 @@ mod tests {
                     continue;
                 }
             };
+            // A point ends the key in a cursor.
+            assert!(!made.text.contains('.'), "{}", made.text);
             let now = Timestamp::try_from(std::time::SystemTime::now()).unwrap();
             let detection = detect(Unknown::Text(&made.text), now);
             let found = detection

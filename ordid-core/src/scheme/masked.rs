@@ -108,7 +108,7 @@ impl UuidMask {
     /// Returns a hash of a key that only those can compute who have the mask.
     fn seal(&self, key: &Uuid) -> u64 {
         let mut hasher = SipHasher24::new_with_keys(self.k0, self.k1);
-        // Longer than what masks a key, so that it is no hash of the same text.
+        // The text is longer than the one that masks a key, so it never has the same hash by being the same.
         hasher.write(b"cursor");
         hasher.write(key.as_bytes());
         hasher.finish()

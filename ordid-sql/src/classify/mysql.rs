@@ -22,7 +22,7 @@ const ABOUT_A_ROW: [&str; 4] = [
     "Incorrect ",
 ];
 
-/// Errors of COMMIT that come before the server begins it.
+/// Errors that COMMIT returns before the server begins it, beside those of constraints.
 const BEFORE_COMMIT: [i64; 14] = [
     1044, 1045, 1142, 1227, // no privilege
     1064, 1295, // no such statement, or not one to be prepared
@@ -39,18 +39,7 @@ pub fn classify(report: &Report<'_>) -> Classified {
     };
     let classified = match report.number {
         Some(number) => {
-            let failure = match by_number(number, report.message, report.is_commit) {
-                // What was not refused before COMMIT began, nor says that it has rolled back, may come after it: MariaDB
-                // answers so if it cannot begin another binary log (`trx_group_commit_leader` in `sql/log.cc`).
-                Failure::Refused
-                    if report.is_commit
-                        && report.kind.is_none()
-                        && !BEFORE_COMMIT.contains(&number) =>
-                {
-                    Failure::Lost
-                }
-                failure => failure,
-            };
+            let failure = by_number(number, report.message, report.is_commit);
             Classified::new(report, failure, is_about_a_row(report.sqlstate))
         }
         None => {
@@ -77,12 +66,18 @@ pub fn classify(report: &Report<'_>) -> Classified {
 /// Returns which constraint was violated, for a library that has the number alone.
 fn kind_of(report: &Report<'_>) -> Option<ErrorKind> {
     match report.number? {
+        // MariaDB's. MySQL has another error of this number.
+        4025 if report.sqlstate == Some("23000") => Some(ErrorKind::Check),
+        number => constraint_of(number),
+    }
+}
+
+fn constraint_of(number: i64) -> Option<ErrorKind> {
+    match number {
         1022 | 1062 | 1169 | 1586 | 1859 => Some(ErrorKind::Unique),
         1216 | 1217 | 1451 | 1452 => Some(ErrorKind::ForeignKey),
         1048 | 1364 => Some(ErrorKind::NotNull),
         3819 => Some(ErrorKind::Check),
-        // MariaDB's. MySQL has another error of this number.
-        4025 if report.sqlstate == Some("23000") => Some(ErrorKind::Check),
         _ => None,
     }
 }
@@ -154,14 +149,13 @@ fn key_in(text: &str) -> Option<(usize, &str)> {
 
 fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
     match number {
+        // Those that another statement may succeed after, if it is sent again.
         1317 // query interrupted, as when the connection is killed
-        | 1969 // the same by MariaDB's `max_statement_time`
         | 1180 // error during COMMIT
-        | 1598 // the binary log cannot be written, and the server ends: it may be there when the server comes back
-        // Group replication: a hook failed, or rolled the transaction back. It may be a conflict. But a member that leaves its
-        // group says so, too, of what it has sent to the others, and these may commit it: `unblock_waiting_transactions` in
-        // `plugin/group_replication`.
-        | 3100 | 3101
+        // Group replication: it rolled the transaction back. It may be a conflict. But a member that leaves its group says so,
+        // too, of what it has sent to the others, and these may commit it: `unblock_waiting_transactions` in
+        // `plugin/group_replication`. The same is true of 3100.
+        | 3101
         // TiDB: its placement driver or a store did not answer, a region is not there. If it does not know what became of
         // a COMMIT, it closes the connection.
         | 9001..=9005
@@ -204,6 +198,11 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         => Failure::Lost,
         // Also about other options.
         1290 if message.contains("read-only") || message.contains("read_only") => Failure::Lost,
+        // COMMIT may have been carried out unless the server says otherwise. MariaDB answers with any number if it cannot
+        // begin another binary log, after the transaction is committed (`trx_group_commit_leader` in `sql/log.cc`).
+        _ if is_commit && !BEFORE_COMMIT.contains(&number) && constraint_of(number).is_none() => {
+            Failure::Lost
+        }
         _ => Failure::Refused,
     }
 }
@@ -312,9 +311,22 @@ mod tests {
             assert_eq!(of(number, None, true), Refused, "{number}");
         }
         assert_eq!(of(1213, None, true), Transient);
-        let gone =
-            "target: shop.0.primary: Lost connection to MySQL server (errno 2013) (sqlstate HY000)";
-        assert_eq!(by_number(1105, gone, true), Lost);
+        for (text, expected) in [
+            (
+                "target: shop.0.primary: Lost connection to MySQL server (errno 2013) (sqlstate HY000)",
+                Lost,
+            ),
+            (
+                "target: shop.0.primary: a foreign key fails (errno 1452) (sqlstate 23000)",
+                Refused,
+            ),
+        ] {
+            assert_eq!(by_number(1105, text, true), expected, "{text}");
+        }
+        // A statement's time-out (MariaDB), a full binary log, a hook of group replication.
+        for number in [1969, 1598, 3100] {
+            assert_eq!(of(number, None, true), Lost, "{number}");
+        }
     }
 
     /// As Vitess writes them, in `go/vt/vterrors` and `go/mysql/sqlerror`.

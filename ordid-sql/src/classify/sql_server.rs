@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// As tiberius writes them, with what it knows behind.
+    /// The text is tiberius's, which puts the server and the code behind the message.
     #[test]
     fn a_duplicate_is_cut_before_its_value() {
         let before = "Token error: 'Violation of UNIQUE KEY constraint 'mail'. Cannot insert duplicate key in object \

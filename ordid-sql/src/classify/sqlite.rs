@@ -25,8 +25,7 @@ fn is_before_commit(code: i32) -> bool {
 pub fn classify(report: &Report<'_>) -> Classified {
     let code = report.number.and_then(|code| i32::try_from(code).ok());
     let failure = match code {
-        // The user's hook of the write-ahead log failed, which SQLite calls when the rows are committed. It returns any code,
-        // so all count but those that come before.
+        // SQLite calls the user's hook of the write-ahead log when the rows are committed, and the hook may return any code.
         Some(code) if report.is_commit && report.is_over && !is_before_commit(code) => {
             Failure::Lost
         }
@@ -93,8 +92,8 @@ fn by_code(code: i32, is_commit: bool) -> Failure {
     const IOERR: i32 = 10;
 
     match code & 0xff {
-        // What ends a journal failed after the rows were written, or not before the next crash. Or a lock could not be given
-        // back. Or the rows are in the log, and its index could not grow: whoever recovers the log finds them.
+        // The rows may have been written when SQLite failed to end the journal or to give back a lock, perhaps until the next
+        // crash only. Or they are in the log, and its index could not grow: whoever recovers the log finds them.
         NOMEM | IOERR if is_commit && code != IOERR_WRITE => Failure::Lost,
         BUSY | LOCKED => Failure::Transient,
         _ if code == CONSTRAINT_ROWID => Failure::Duplicate,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ordid::{KeyType, Tracked, page::Slice, uuid::Uuid};
+use ordid::{KeyType, Tracked, clock::Timestamp, page::Slice, scheme::TimeOrdered};
 use ordid_sqlx::{OnConflict, UnitOfWork};
 use sqlx::{Pool, QueryBuilder};
 
@@ -27,11 +27,12 @@ type Result<T> = std::result::Result<T, Error>;
 
 /// Returns the keys that the rows of a page stand between: the lowest and the highest one where the client has named none.
 /// With `$2 IS NULL OR id > $2`, SQLite would read all rows before the page.
-fn bounds<K: KeyType<Raw = Uuid>>(slice: &Slice<K>) -> Result<(K, K)> {
-    const LOWEST: Uuid = Uuid::from_u128(0x7000_8000_0000_0000_0000);
-    const HIGHEST: Uuid = Uuid::from_u128(0xffff_ffff_ffff_7fff_bfff_ffff_ffff_ffff);
-    let or = |key: Option<K>, raw| key.map_or_else(|| K::from_raw(raw), Ok);
-    Ok((or(slice.above, LOWEST)?, or(slice.below, HIGHEST)?))
+fn bounds<K: KeyType<Scheme: TimeOrdered>>(slice: &Slice<K>) -> Result<(K, K)> {
+    let all = K::range(Timestamp::MIN..Timestamp::MAX)?;
+    Ok((
+        slice.above.unwrap_or(all.start),
+        slice.below.unwrap_or(all.end),
+    ))
 }
 
 impl Database {
