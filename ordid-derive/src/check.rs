@@ -537,13 +537,12 @@ fn sea_orm(cx: &Ctxt, model: &Entity<'_>) {
         }
         return;
     }
-    // Rows are found by the marked fields, if there are some: by a part of SeaORM's key they would be others, too.
+    // Rows are found by the marked fields. By a part of SeaORM's key, an update would find other rows, too.
     let theirs: Vec<_> = model.primary_keys().map(|(field, _)| field.ident).collect();
     let marked = model.fields.iter().filter(|it| it.attrs.key.is_some());
     let own: Vec<_> = marked.clone().map(|it| it.ident).collect();
-    let is_same = own.len() == theirs.len() && own.iter().all(|it| theirs.contains(it));
     if let Some(first) = marked.clone().find_map(|it| it.attrs.key.as_ref())
-        && !is_same
+        && !are_same(&own, &theirs)
     {
         cx.error(
             first,
@@ -713,8 +712,7 @@ fn keys(cx: &Ctxt, model: &Entity<'_>) {
         keys => {
             let own: Vec<_> = keys.iter().map(|key| key.diesel_column()).collect();
             let theirs: Vec<_> = primary_key.iter().collect();
-            let is_same = own.len() == theirs.len() && own.iter().all(|it| theirs.contains(it));
-            if !theirs.is_empty() && !is_same {
+            if !theirs.is_empty() && !are_same(&own, &theirs) {
                 cx.error(
                     keys[0].attrs.key.as_ref(),
                     format!(
@@ -730,6 +728,11 @@ fn keys(cx: &Ctxt, model: &Entity<'_>) {
 
 /// The most columns of a key.
 const MAX_KEYS: usize = 4;
+
+/// Returns whether these are the same names, in any order.
+fn are_same(own: &[&Ident], theirs: &[&Ident]) -> bool {
+    own.len() == theirs.len() && own.iter().all(|it| theirs.contains(it))
+}
 
 fn list(names: &[&Ident]) -> String {
     let names = names.iter().map(ToString::to_string);
