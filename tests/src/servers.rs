@@ -4,7 +4,10 @@ use std::{
     collections::HashMap,
     future::Future,
     pin::Pin,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use ordid_harness::{Access, Error};
@@ -54,69 +57,191 @@ impl Servers {
     }
 }
 
-/// Drops a database.
+/// A server may go on when the tests have ended, and then it does not keep their databases.
+impl Drop for Servers {
+    fn drop(&mut self) {
+        let all = std::mem::take(&mut *spare());
+        let drop_all = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(sqlx::Error::Io)?;
+            runtime.block_on(async {
+                for spare in all {
+                    spare.drop().await?;
+                }
+                Ok::<_, sqlx::Error>(())
+            })
+        };
+        // Whoever drops this may be inside a runtime.
+        match std::thread::spawn(drop_all).join() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => eprintln!("databases of the tests: {error}"),
+            Err(_) => eprintln!("databases of the tests: not dropped"),
+        }
+    }
+}
+
+/// Ends the use of a database.
 pub type Cleanup = Pin<Box<dyn Future<Output = Result<(), sqlx::Error>> + Send>>;
 
 /// A database engine on which a test can have a database of its own.
 pub trait Scratch: sqlx::Database {
-    /// Makes an empty database on the server; the future drops it.
+    /// Makes an empty database on the server; the future drops it, or leaves it to another test.
     fn scratch(
         url: &str,
     ) -> impl Future<Output = Result<(Pool<Self>, Cleanup), sqlx::Error>> + Send;
 }
 
-macro_rules! scratch {
-    ($database:ident, $options:ty, $drop:literal, $near:path) => {
-        impl Scratch for $database {
-            async fn scratch(url: &str) -> Result<(Pool<Self>, Cleanup), sqlx::Error> {
-                static COUNT: AtomicU32 = AtomicU32::new(0);
-                let number = COUNT.fetch_add(1, Ordering::Relaxed);
-                let name = format!("ordid_{}_{number}", std::process::id());
-                let options: $options = url.parse()?;
-                let mut admin =
-                    <Self as sqlx::Database>::Connection::connect_with(&options).await?;
-                let options = $near(options, &mut admin).await?;
-                let create = format!("CREATE DATABASE {name}");
-                sqlx::raw_sql(AssertSqlSafe(create))
-                    .execute(&mut admin)
-                    .await?;
-                let pool = PoolOptions::<Self>::new()
-                    .max_connections(4)
-                    .connect_with(options.database(&name))
-                    .await?;
-                let open = pool.clone();
-                let cleanup = async move {
-                    open.close().await;
-                    let drop = format!($drop, name);
-                    sqlx::raw_sql(AssertSqlSafe(drop))
-                        .execute(&mut admin)
-                        .await?;
-                    admin.close().await
-                };
-                Ok((pool, Box::pin(cleanup)))
-            }
-        }
-    };
+/// Returns a name that no other test of any running program uses.
+fn new_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("ordid_{}_{number}", std::process::id())
 }
 
-scratch!(
-    Postgres,
-    PgConnectOptions,
-    "DROP DATABASE {} WITH (FORCE)",
-    as_it_is
-);
-scratch!(
-    MySql,
-    MySqlConnectOptions,
-    "DROP DATABASE {}",
-    by_its_socket
-);
+async fn run<C: Connection>(connection: &mut C, sql: &str) -> Result<(), sqlx::Error>
+where
+    for<'c> &'c mut C: sqlx::Executor<'c, Database = C::Database>,
+{
+    let sql = sqlx::raw_sql(AssertSqlSafe(sql));
+    sql.execute(connection).await.map(drop)
+}
 
-async fn as_it_is(
+/// The pool of a test.
+fn pool_options<DB: sqlx::Database>() -> PoolOptions<DB> {
+    PoolOptions::new().max_connections(4)
+}
+
+impl Scratch for MySql {
+    async fn scratch(url: &str) -> Result<(Pool<Self>, Cleanup), sqlx::Error> {
+        let name = new_name();
+        let options: MySqlConnectOptions = url.parse()?;
+        let mut admin = MySqlConnection::connect_with(&options).await?;
+        let options = by_its_socket(options, &mut admin).await?;
+        run(&mut admin, &format!("CREATE DATABASE {name}")).await?;
+        let options = options.database(&name);
+        let pool = pool_options().connect_with(options).await?;
+        let open = pool.clone();
+        let cleanup = async move {
+            open.close().await;
+            run(&mut admin, &format!("DROP DATABASE {name}")).await?;
+            admin.close().await
+        };
+        Ok((pool, Box::pin(cleanup)))
+    }
+}
+
+/// A database that a test has left and another test may have: a new one is three hundred files for PostgreSQL, and its
+/// first connection is slow. That was half of what the tests cost.
+struct Spare {
     options: PgConnectOptions,
-    _: &mut PgConnection,
-) -> Result<PgConnectOptions, sqlx::Error> {
-    Ok(options)
+    name: String,
+}
+
+static SPARE: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
+
+fn spare() -> MutexGuard<'static, Vec<Spare>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn take_spare(server: &PgConnectOptions) -> Option<Spare> {
+    let server = server.to_url_lossy();
+    let mut spare = spare();
+    let position = spare
+        .iter()
+        .position(|it| it.options.to_url_lossy() == server)?;
+    Some(spare.swap_remove(position))
+}
+
+impl Scratch for Postgres {
+    async fn scratch(url: &str) -> Result<(Pool<Self>, Cleanup), sqlx::Error> {
+        let name = new_name();
+        let server: PgConnectOptions = url.parse()?;
+        let mut admin = PgConnection::connect_with(&server).await?;
+        // What remembers a database by its name takes it for a new one.
+        let renamed = match take_spare(&server) {
+            Some(spare) => {
+                let rename = format!("ALTER DATABASE {} RENAME TO {name}", spare.name);
+                run(&mut admin, &rename).await
+            }
+            None => Err(sqlx::Error::RowNotFound),
+        };
+        if renamed.is_err() {
+            run(&mut admin, &format!("CREATE DATABASE {name}")).await?;
+        }
+        admin.close().await?;
+        let options = server.clone().database(&name);
+        let pool = pool_options().connect_with(options.clone()).await?;
+        let open = pool.clone();
+        let cleanup = async move {
+            open.close().await;
+            let spare = Spare {
+                options: server,
+                name,
+            };
+            match empty(&options).await {
+                Ok(()) => self::spare().push(spare),
+                Err(_) => spare.drop().await?,
+            }
+            Ok(())
+        };
+        Ok((pool, Box::pin(cleanup)))
+    }
+}
+
+impl Spare {
+    async fn drop(self) -> Result<(), sqlx::Error> {
+        let mut admin = PgConnection::connect_with(&self.options).await?;
+        let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        run(&mut admin, &drop).await?;
+        admin.close().await
+    }
+}
+
+/// Makes a database of PostgreSQL as it was when it was new.
+///
+/// # Errors
+///
+/// If it has what this does not remove, or is in use.
+async fn empty(options: &PgConnectOptions) -> Result<(), sqlx::Error> {
+    let mut connection = PgConnection::connect_with(options).await?;
+    let emptied = run(
+        &mut connection,
+        "SET client_min_messages = warning;
+DO $$
+DECLARE
+    made name;
+    other int;
+BEGIN
+    FOR other IN SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+        AND backend_type = 'client backend'
+    LOOP
+        IF NOT pg_terminate_backend(other, 5000) THEN
+            RAISE EXCEPTION 'in use';
+        END IF;
+    END LOOP;
+    IF EXISTS (SELECT FROM pg_prepared_xacts WHERE database = current_database())
+        OR EXISTS (SELECT FROM pg_extension WHERE extname <> 'plpgsql')
+        OR EXISTS (SELECT FROM pg_publication)
+        OR EXISTS (SELECT FROM pg_event_trigger)
+        OR EXISTS (SELECT FROM pg_foreign_data_wrapper)
+        OR EXISTS (SELECT FROM pg_default_acl)
+        OR EXISTS (SELECT FROM pg_largeobject_metadata)
+        OR EXISTS (SELECT FROM pg_database AS d LEFT JOIN pg_db_role_setting AS s ON s.setdatabase = d.oid
+            WHERE d.datname = current_database() AND (s.setdatabase IS NOT NULL OR d.datacl IS NOT NULL OR d.datconnlimit <> -1))
+    THEN
+        RAISE EXCEPTION 'more than schemas';
+    END IF;
+    FOR made IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' LOOP
+        EXECUTE format('DROP SCHEMA %I CASCADE', made);
+    END LOOP;
+    CREATE SCHEMA public AUTHORIZATION pg_database_owner;
+    GRANT USAGE ON SCHEMA public TO PUBLIC;
+END $$",
+    );
+    emptied.await?;
+    connection.close().await
 }
 
 /// Connects by `MariaDB`'s socket, if it is on this machine. `SQLx` 0.9.0 does not set `TCP_NODELAY`: over TCP, each

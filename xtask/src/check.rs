@@ -24,6 +24,9 @@ const FEATURES: &str = "tests/features/Cargo.toml";
 /// And the fuzz targets.
 const FUZZ: &str = "fuzz/Cargo.toml";
 
+/// What has many packages of its own, which are compiled for these lints alone.
+const LARGE: [&str; 3] = [BENCH, FUZZ, TOASTY];
+
 /// The packages whose features are checked beside those of the others: about half of the time.
 const BESIDE: [&str; 6] = [
     "ordid-diesel",
@@ -37,9 +40,9 @@ const BESIDE: [&str; 6] = [
 /// And what is built with `protoc`.
 pub(crate) const ETCD: &str = "ordid-etcd/Cargo.toml";
 
-/// Installs what is missing, and runs every check, up to the first that fails. The short form leaves out what takes half of
-/// the time and seldom fails: the documentation of the API, the lints of the benches, and the features by themselves. Each
-/// package is checked with none, with those that are on by default, and with all.
+/// Installs what is missing, and runs every check, up to the first that fails. The short form leaves out what takes most of
+/// the time and seldom fails: the documentation of the API, the pages of the guide, the lints of [`LARGE`] workspaces, and
+/// selections of features: each package is checked with none, and with what the workspace's tests turn on.
 pub(crate) fn check(is_short: bool) -> Result<ExitCode> {
     packages::install(|| {
         let needed = [
@@ -80,7 +83,10 @@ pub(crate) fn check(is_short: bool) -> Result<ExitCode> {
         step("docs", run::cargo(&api).env("RUSTDOCFLAGS", "-D warnings"))?;
     }
     println!("== guide");
-    docs::build()?;
+    match is_short {
+        true => docs::check()?,
+        false => drop(docs::build()?),
+    }
 
     lanes::succeed(lanes_of_features(&others, is_short)?)?;
     package()?;
@@ -104,7 +110,10 @@ fn lanes_of_features(others: &[(&str, &str)], is_short: bool) -> Result<[Vec<Ste
         packages.iter().flat_map(|it| it.lints(is_short)).collect()
     };
     let mut beside = steps(&beside);
-    for (name, manifest) in others.iter().filter(|it| !is_short || it.1 != BENCH) {
+    for (name, manifest) in others
+        .iter()
+        .filter(|it| !is_short || !LARGE.contains(&it.1))
+    {
         let mut lints = run::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
         lints.args(["--manifest-path", manifest, "--", "-D", "warnings"]);
         beside.push(Step::new(format!("lints of {name}"), lints));
@@ -209,18 +218,18 @@ impl Package {
     }
 
     /// The flags of `cargo clippy` for no feature, the default, each feature alone, and all; where
-    /// some exclude each other, all the others with each of them.
+    /// some exclude each other, all the others with each of them. The short form has the first.
     fn selections(&self, is_short: bool) -> Vec<Vec<String>> {
         let own = |flags: &[&str]| flags.iter().map(|&flag| flag.to_owned()).collect();
         if self.features.is_empty() {
             return vec![own(&[])];
         }
-        let mut selections = vec![own(&["--no-default-features"]), own(&[])];
-        let by_themselves = self
-            .features
-            .iter()
-            .filter(|it| !is_short && *it != "default");
-        for feature in by_themselves {
+        let mut selections = vec![own(&["--no-default-features"])];
+        if is_short {
+            return selections;
+        }
+        selections.push(own(&[]));
+        for feature in self.features.iter().filter(|it| *it != "default") {
             selections.push(own(&["--no-default-features", "--features", feature]));
         }
         if self.exclusive.is_empty() {
@@ -290,14 +299,7 @@ mod tests {
                 .map(|flags| flags.join(" "))
                 .collect()
         };
-        let short = packages[1]
-            .selections(true)
-            .into_iter()
-            .map(|it| it.join(" "));
-        assert_eq!(
-            short.collect::<Vec<_>>(),
-            ["--no-default-features", "", "--all-features"]
-        );
+        assert_eq!(packages[1].selections(true), [["--no-default-features"]]);
         assert_eq!(flags(&packages[0]), [""]);
         assert_eq!(
             flags(&packages[1]),

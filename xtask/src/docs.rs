@@ -23,14 +23,21 @@ pub(crate) fn docs() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks the links of all documents and builds the guide. A warning of mdBook is an error. Returns the first page.
-pub(crate) fn build() -> Result<PathBuf> {
+/// Checks the links of all documents, and that the summary lists each chapter.
+pub(crate) fn check() -> Result<()> {
     let root = run::root();
     let mut mistakes = links::mistakes(&root)?;
     mistakes.extend(outside_of_summary(&root.join(SOURCE))?);
-    if !mistakes.is_empty() {
-        return Err(mistakes.join("\n"));
+    match mistakes.is_empty() {
+        true => Ok(()),
+        false => Err(mistakes.join("\n")),
     }
+}
+
+/// Does the same and builds the guide. A warning of mdBook is an error. Returns the first page.
+pub(crate) fn build() -> Result<PathBuf> {
+    check()?;
+    let root = run::root();
     let mdbook = mdbook(&root)?;
     let staged = stage(&root)?;
     let mut command = Command::new(mdbook);

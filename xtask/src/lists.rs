@@ -13,7 +13,7 @@ pub(crate) fn lists() -> Result<ExitCode> {
     println!(
         "PLATFORM.md's matrix: cargo xtask conformance\n\
          compile errors that name the schemes or columns: TRYBUILD=overwrite cargo test -p \
-         ordid-tests --test ui, then read the difference"
+         ordid-ui-tests, then read the difference"
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -49,7 +49,7 @@ enum Task {
     },
     /// Check format, lints, docs, every feature by itself, and that the crates can be packaged
     Check {
-        /// Leave out the API's documentation, the benches, and features by themselves: none, the default ones, and all
+        /// Leave out the API's documentation, the guide's pages, large workspaces, and most selections of features
         #[arg(long)]
         short: bool,
     },

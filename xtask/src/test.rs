@@ -15,8 +15,8 @@ use crate::run::{self, Result};
 use crate::servers::Servers;
 use crate::summary::Summary;
 
-/// Runs every test of the workspace, the models, the tests of the benches and those of ordid-etcd, in two lanes;
-/// or, as `cargo test` would, those that are asked for.
+/// Runs every test of the workspace and those of ordid-etcd, in two lanes; or, as `cargo test` would, those that are asked
+/// for.
 pub(crate) fn test(extra: &[String]) -> Result<ExitCode> {
     let mut summary = Summary::default();
     let ended = if extra.is_empty() {
@@ -43,10 +43,7 @@ fn everything(summary: &mut Summary) -> Result<Vec<ExitStatus>> {
     let [waiting, others] = lanes::selections()?;
     let mut computing = vec![tests(others), tests(vec!["--doc".to_owned()])];
     computing.extend(etcd(summary)?);
-    // The lane of the programs that wait is the shorter one.
-    let mut waiting = vec![tests(waiting), models()];
-    waiting.extend(benches()?);
-    lanes::run([waiting, computing], summary)
+    lanes::run([vec![tests(waiting)], computing], summary)
 }
 
 /// The workspace's packages, with these features.
@@ -134,6 +131,9 @@ pub(crate) fn soak(extra: &[String]) -> Result<ExitCode> {
     let mut ended = vec![run_tests(&mut long, extra, &mut summary)?];
     if extra.is_empty() {
         ended.push(count(models().env("ORDID_TEST_SOAK", "1"), &mut summary)?);
+        if let Some(mut benches) = benches()? {
+            ended.push(count(&mut benches, &mut summary)?);
+        }
         println!("soak: the tests of live servers again, on newer PostgreSQL and MariaDB");
         ended.push(count(&mut on_newer_servers(), &mut summary)?);
         ended.extend(on_machines(&mut summary)?);

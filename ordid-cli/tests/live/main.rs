@@ -15,7 +15,9 @@ use libtest_mimic::Arguments;
 use place::Servers;
 
 fn main() {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // More than cores, as they wait for servers.
+    arguments.test_threads.get_or_insert(4);
     let servers = Servers::find(!arguments.list);
     let mut trials = Vec::new();
     advise::trials(&servers, &mut trials);

@@ -294,12 +294,18 @@ impl FlushTransaction for Transaction<'_> {
             // Whether its locks are local.
             return Ok(false);
         }
-        let key = match values.marker {
-            Some(marker) => Key::Marker(marker),
-            None => Key::Number(values.values[0]),
+        let (key, read) = match (values.marker, &values.values[..]) {
+            (Some(marker), _) => (Key::Marker(marker), None),
+            (None, [key, read @ ..]) => (Key::Number(*key), read.first()),
+            (None, []) => panic!("nobody asks {}", query.sql),
         };
         let place: Place = (values.entity.table, key);
-        Ok(self.connection.database.row(place).is_some())
+        let Some(row) = self.connection.database.row(place) else {
+            return Ok(false);
+        };
+        // Behind the key stands the version that the row was read with, where it has one.
+        let version = values.entity.version.map(|version| row[version]);
+        Ok(read.is_none_or(|read| version == Some(*read)))
     }
 
     async fn read(&mut self, query: &Statement, values: Binder) -> Result<Vec<ReadRow>> {

@@ -26,6 +26,10 @@ pub(crate) const REFUSED_BETWEEN: [&str; 5] = [
     "Data too long",
 ];
 
+/// What MariaDB rarely says to a statement that waited for a switch: it had listed the tables of the triggers before it waited, and
+/// does not find one of the new triggers' among them, which it names by its alias. The statement does nothing.
+const REFUSED_BY_ALIAS: &str = ".it' doesn't exist";
+
 /// A connection to a server.
 pub(crate) enum Connection {
     Postgres(PgConnection),
@@ -397,6 +401,7 @@ impl Writer {
                         "could not serialize",
                         "Record has changed",
                         "newer than this transaction",
+                        REFUSED_BY_ALIAS,
                     ];
                     // MySQL and MariaDB let the tables go when a process that switches them is killed. Until the next run, rows
                     // that refer to others are refused, as triggers are missing.

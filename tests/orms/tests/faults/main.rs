@@ -28,13 +28,15 @@ use std::{
     str::FromStr,
 };
 
+use libtest_mimic::Trial;
 use ordid_tests::{
     faults::{
         Flusher, Library, cluster, commit, cut, deadlock, ended, journal, kill, language, limits,
         markers, memory, refused, restart, standby, truth,
     },
     servers::{Options, Servers},
-    trials::{Outcome, run_all},
+    soak,
+    trials::{Outcome, ignored, run_all},
 };
 use sqlx::Sqlite;
 
@@ -62,11 +64,14 @@ fn main() -> ExitCode {
             with_journals::<works::PostgresCrate>(servers, &mut all, || program("postgres_crate"));
             with_journals::<works::MysqlAsync>(servers, &mut all, || program("mysql_async"));
             // The others are `SQLx`'s.
-            let own = |trial: &libtest_mimic::Trial| {
+            let own = |trial: &Trial| {
                 let prefixes = [tokio::PREFIX, tokio::BLOCKING, mysql::PREFIX];
                 prefixes.iter().any(|prefix| trial.name().contains(prefix))
             };
             trials.extend(all.into_iter().filter(own));
+            if !soak() {
+                trials.iter_mut().for_each(without_mysql);
+            }
         });
     };
     let outcome = match &*library.to_string_lossy() {
@@ -87,11 +92,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn of<L: Library>(
-    servers: &Servers,
-    trials: &mut Vec<libtest_mimic::Trial>,
-    program: kill::Program,
-) {
+/// Leaves MySQL to the soak: what a library does is seen on MariaDB, and what MySQL does over `SQLx`, in `ordid-tests`.
+fn without_mysql(trial: &mut Trial) {
+    if trial.name().starts_with("mysql::") && !trial.has_ignored_flag() {
+        let reason = "long over this library: see cargo xtask soak";
+        *trial = ignored(trial.name(), reason.to_owned());
+    }
+}
+
+fn of<L: Library>(servers: &Servers, trials: &mut Vec<Trial>, program: kill::Program) {
     cut::trials::<L>(servers, trials);
     commit::trials::<L>(servers, trials);
     restart::trials::<L>(servers, trials);
@@ -108,20 +117,13 @@ fn of<L: Library>(
 }
 
 /// Adds the tests of a library that has journals.
-fn with_journals<L: Library>(
-    servers: &Servers,
-    trials: &mut Vec<libtest_mimic::Trial>,
-    program: kill::Program,
-) {
+fn with_journals<L: Library>(servers: &Servers, trials: &mut Vec<Trial>, program: kill::Program) {
     of::<L>(servers, trials, program);
     journal::trials::<L>(servers, trials, program);
 }
 
 /// Of a library that has SQLite alone.
-fn on_files<W: Flusher<Database = Sqlite>>(
-    trials: &mut Vec<libtest_mimic::Trial>,
-    program: kill::Program,
-) {
+fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>, program: kill::Program) {
     kill::on_files::<W>(trials, program);
     deadlock::on_files::<W>(trials);
     markers::on_files::<W>(trials);

@@ -1,0 +1,30 @@
+//! What the compiler says of mistakes. What it accepts is in `tests/tests/derived_*.rs`, each a crate as a user may have it.
+//!
+//! One folder per class of mistake, or per library; the `.stderr` files are those of Rust 1.95.
+//! `TRYBUILD=overwrite cargo test -p ordid-ui-tests` writes them anew; read the difference.
+
+use trybuild::TestCases;
+
+#[test]
+fn every_mistake_is_underlined_and_nothing_cascades() {
+    let cases = TestCases::new();
+    for class in [
+        "option",
+        "key",
+        "parent",
+        "returning",
+        "shape",
+        "scheme",
+        "parameter",
+        "columns",
+        "adapter",
+        "types",
+        "diesel",
+        "mysql_async",
+        "rusqlite",
+        "seaorm",
+        "tokio_postgres",
+    ] {
+        cases.compile_fail(format!("{class}/*.rs"));
+    }
+}
