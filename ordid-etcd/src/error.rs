@@ -2,9 +2,13 @@
 
 use ordid_core::{Error, coordination::CoordinationFailure};
 
-/// Codes of gRPC of which another time is no better: INVALID_ARGUMENT, PERMISSION_DENIED, UNIMPLEMENTED,
-/// UNAUTHENTICATED.
-const MISMATCH: [i32; 4] = [3, 7, 12, 16];
+/// Codes of gRPC of which another time is no better: INVALID_ARGUMENT, PERMISSION_DENIED, UNIMPLEMENTED. UNAUTHENTICATED is
+/// none: etcd says it of a token that is too old, and the client may get another. A wrong password is refused at once, when
+/// the client connects.
+const MISMATCH: [i32; 3] = [3, 7, 12];
+
+/// What etcd says, as INVALID_ARGUMENT, of a token from before users or roles were changed.
+const OLD_TOKEN: &str = "revision of auth store is old";
 
 /// An error of the library, met while something was done with a key.
 pub(crate) fn failed(key: &str, error: &etcd_client::Error) -> Error {
@@ -14,7 +18,10 @@ pub(crate) fn failed(key: &str, error: &etcd_client::Error) -> Error {
         Cause::InvalidArgs(_) | Cause::InvalidUri(_) | Cause::InvalidMetadataValue(_) => {
             CoordinationFailure::Mismatch
         }
-        Cause::GRpcStatus(status) if MISMATCH.contains(&status.code().into()) => {
+        Cause::GRpcStatus(status)
+            if MISMATCH.contains(&status.code().into())
+                && !status.message().contains(OLD_TOKEN) =>
+        {
             CoordinationFailure::Mismatch
         }
         _ => CoordinationFailure::Unavailable,

@@ -196,12 +196,12 @@ impl EtcdLease {
                 // Others may keep something below, too.
                 match name.split_once('/') {
                     None => {
-                        if let Ok(node) = name.parse() {
+                        if let Some(node) = swap::node_of(name, &self.terms) {
                             kept.insert(node, self.stored(node, found, None)?);
                         }
                     }
                     Some((node, OWNER)) => {
-                        if let Ok(node) = node.parse::<u64>() {
+                        if let Some(node) = swap::node_of(node, &self.terms) {
                             owners.insert(node, Owner::from(found));
                         }
                     }

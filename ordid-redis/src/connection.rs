@@ -88,14 +88,16 @@ pub(crate) fn is_for_another(error: &RedisError) -> bool {
         || is_write_refused(error)
 }
 
-/// Whether the server is a replica now, or a master with fewer replicas than `min-replicas-to-write`. Redis 5 and 6
-/// put the code of an error that a script met into the text of another one.
+/// Whether the server is a replica now, or a master with fewer replicas than `min-replicas-to-write`, without memory, or
+/// without a disk to save to. Redis 5 and 6 put the code of an error that a script met into the text of another one. A
+/// replica has no code for what it says to `WAIT`.
 fn is_write_refused(error: &RedisError) -> bool {
-    ["READONLY", "NOREPLICAS"].iter().any(|code| {
-        let inner = format!(": -{code} ");
-        let has_inner = |text: &str| text.contains(&inner);
-        error.code() == Some(*code) || error.detail().is_some_and(has_inner)
-    })
+    let says = |text: &str| error.detail().is_some_and(|it| it.contains(text));
+    let refuses = |code: &str| error.code() == Some(code) || says(&format!(": -{code} "));
+    ["READONLY", "NOREPLICAS", "MISCONF", "OOM"]
+        .into_iter()
+        .any(refuses)
+        || says("WAIT cannot be used with replica")
 }
 
 /// Whether fewer replicas have confirmed than this `WAIT` asks for. The replicas of a master that is cut off may
@@ -219,10 +221,10 @@ impl Blocking {
             None => (self.0.connect)()?,
         };
         let result = question(&mut *connection);
-        // An answer that comes late must not be read as the next one's.
+        // An answer that comes late must not be read as the next one's, nor the rest of one that nobody understood.
         let is_over = match &result {
             Ok(answer) => is_over(answer),
-            Err(error) => is_for_another(error),
+            Err(error) => error.kind() == ErrorKind::Parse || is_for_another(error),
         };
         if !is_over {
             *open = Some(connection);
@@ -379,7 +381,7 @@ mod tests {
     }
 
     /// Of Redis 6.2.14 and 7.0.15, for scripts that `call`, and that return what `pcall` met.
-    const REFUSALS: [&str; 8] = [
+    const REFUSALS: [&str; 13] = [
         "ERR Error running script (call to f_f9c61d0627fd72ae3b6c8ac58ef3237fdc620c1c): @user_script:1: @user_script: \
          1: -READONLY You can't write against a read only replica. ",
         "@user_script: 1: -READONLY You can't write against a read only replica. ",
@@ -392,6 +394,14 @@ mod tests {
         "NOREPLICAS Not enough good replicas to write. script: f9c61d0627fd72ae3b6c8ac58ef3237fdc620c1c, on \
          @user_script:1.",
         "NOREPLICAS Not enough good replicas to write.",
+        "ERR Error running script (call to f_f9c61d0627fd72ae3b6c8ac58ef3237fdc620c1c): @user_script:1: @user_script: \
+         1: -MISCONF Redis is configured to save RDB snapshots, but it is currently not able to persist on disk. ",
+        "MISCONF Errors writing to the AOF file: No space left on device",
+        "ERR Error running script (call to f_f9c61d0627fd72ae3b6c8ac58ef3237fdc620c1c): @user_script:1: @user_script: \
+         1: -OOM command not allowed when used memory > 'maxmemory'. ",
+        "OOM command not allowed when used memory > 'maxmemory'.",
+        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is \
+         configured to be writable (which is not the default) writes to replicas are just local and are not propagated.",
     ];
 
     #[test]

@@ -18,10 +18,12 @@ use crate::{
 };
 
 /// Moves the count on and returns what it was, as the text that it is: a number of Lua has 53 bits.
-/// Nothing: there is no count. 0: it cannot go on so far.
+/// Nothing: there is no count. 0: it cannot go on so far. A count below what the caller has seen stays where it is:
+/// moved on, it would come to numbers that others have.
 const RESERVE: &str = "\
 local first = redis.call('GET', KEYS[1])
 if not first then return false end
+if (tonumber(first) or math.huge) < tonumber(ARGV[2]) then return first end
 local next = redis.pcall('INCRBY', KEYS[1], ARGV[1])
 if type(next) == 'table' and next.err then
     if string.find(next.err, 'overflow', 1, true) then return 0 end
@@ -79,7 +81,7 @@ impl<C: Connection> RedisCounter<C> {
         // Before the question: what others reserve meanwhile is above it, too.
         let seen = self.seen.load(Ordering::Acquire);
         let mut call = self.reserve.key(key);
-        call.arg(count.get());
+        call.arg(count.get()).arg(seen);
         let first = match self.store.ask(&call).await? {
             Answer::First(first) => first,
             Answer::Nothing => return Err(lost(key, "RedisCounter::create")),

@@ -244,11 +244,10 @@ impl<C: Connection> SwapStore for Hash<C> {
         };
         let mut never_granted = never_granted(self.floor(floor)?, &replication.id, store_now);
         begin(&mut never_granted);
-        let nodes = self.terms.nodes();
         let mut granted = BTreeMap::new();
         for (field, text) in fields {
             // Other terms may name other nodes.
-            if let Some(node) = field.parse().ok().filter(|node| nodes.contains(node)) {
+            if let Some(node) = swap::node_of(&field, &self.terms) {
                 let mut stored = self.stored(node, text, &replication, store_now)?;
                 begin(&mut stored);
                 granted.insert(node, stored);

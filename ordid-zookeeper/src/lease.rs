@@ -1,6 +1,9 @@
 //! Node leases, each a node of the tree with its owner below it.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use ordid_core::{
     Error,
@@ -42,6 +45,8 @@ pub struct ZooKeeperLease {
     session: Session,
     path: String,
     terms: LeaseTerms,
+    /// The nodes whose renewal may have been carried out unheard, with the epochs of their grants.
+    unheard: Arc<Mutex<BTreeMap<u64, u64>>>,
 }
 
 impl ZooKeeperLease {
@@ -59,6 +64,7 @@ impl ZooKeeperLease {
             session,
             path: tree::checked(path.into())?,
             terms,
+            unheard: Arc::default(),
         })
     }
 
@@ -78,6 +84,10 @@ impl ZooKeeperLease {
     pub async fn create(&self, floor: Timestamp) -> Result<bool, Error> {
         let data = floor.as_unix_millis().to_string();
         tree::create(&self.session, &self.path, &data).await
+    }
+
+    fn unheard(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
+        self.unheard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn node_path(&self, node: u64) -> String {
@@ -176,6 +186,35 @@ impl Tree<'_> {
         }
     }
 
+    /// Writes a node and removes its owner, in one transaction.
+    async fn write_and_disown(
+        &self,
+        node: u64,
+        data: &str,
+        version: Option<i32>,
+    ) -> Result<(), Cause> {
+        let mut writer = self.client.new_multi_writer();
+        writer.add_set_data(&self.lease.node_path(node), data.as_bytes(), version)?;
+        writer.add_delete(&self.lease.owner_path(node), None)?;
+        writer.commit().await?;
+        Ok(())
+    }
+
+    /// Gives back the node of a grant that was renewed unheard: its holder is refused from now on, and its owner would stay as
+    /// long as the session.
+    async fn give_back_unheard(&self, grant: &Grant) {
+        let node = grant.node();
+        if self.lease.unheard().get(&node) != Some(&grant.epoch()) {
+            return;
+        }
+        if let Ok(stored) = self.read(node).await {
+            self.lease.unheard().remove(&node);
+            if stored.record.epoch == grant.epoch() {
+                self.disown(node).await;
+            }
+        }
+    }
+
     /// The owner of a grant's node, which has to be this session.
     async fn owner(&self, grant: &Grant) -> Result<Stat, Error> {
         let Self { lease, client } = self;
@@ -204,10 +243,11 @@ impl SwapStore for Tree<'_> {
         let ceiling = self.floor().await?;
         let children = client.list_children(&lease.path).await;
         let children = children.map_err(|error| lease.failed(&error))?;
-        let nodes = lease.terms.nodes();
         // Other terms may name other nodes.
-        let granted = children.iter().filter_map(|name| name.parse().ok());
-        let granted: Vec<u64> = granted.filter(|node| nodes.contains(node)).collect();
+        let granted = children.iter();
+        let granted: Vec<u64> = granted
+            .filter_map(|name| swap::node_of(name, &lease.terms))
+            .collect();
         let never_granted = StoredNode {
             record: NodeRecord { epoch: 0, ceiling },
             is_held: false,
@@ -315,15 +355,25 @@ impl SwapStore for Tree<'_> {
         let path = self.lease.node_path(node);
         let version = tree::version(&path, read.version)?;
         let data = record.to_string();
-        match self.client.set_data(&path, data.as_bytes(), version).await {
-            Ok(_) => {}
-            Err(Cause::BadVersion) => return Ok(false),
-            Err(error) => return Err(self.lease.failed(&error)),
+        let written = match change {
+            // Both or none, so that a node that is given back is free.
+            Change::Release => self.write_and_disown(node, &data, version).await,
+            _ => {
+                let written = self.client.set_data(&path, data.as_bytes(), version).await;
+                written.map(drop)
+            }
+        };
+        match written {
+            Ok(()) => Ok(true),
+            // Read again: without its owner it is held no longer.
+            Err(Cause::BadVersion | Cause::NoNode) => Ok(false),
+            Err(error) => {
+                if change == Change::Renew {
+                    self.lease.unheard().insert(node, record.epoch);
+                }
+                Err(self.lease.failed(&error))
+            }
         }
-        if change == Change::Release {
-            self.disown(node).await;
-        }
-        Ok(true)
     }
 }
 
@@ -333,7 +383,17 @@ impl AsyncNodeAllocator for ZooKeeperLease {
     }
 
     async fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
-        swap::renew(&self.tree().await?, grant, now).await
+        let tree = self.tree().await?;
+        let renewed = swap::renew(&tree, grant, now).await;
+        match &renewed {
+            Ok(_) => drop(self.unheard().remove(&grant.node())),
+            Err(error) => {
+                if error.coordination_failure() == Some(CoordinationFailure::Fenced) {
+                    tree.give_back_unheard(grant).await;
+                }
+            }
+        }
+        renewed
     }
 
     async fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {

@@ -133,7 +133,7 @@ impl Scratch for MySql {
 }
 
 /// A database that a test has left and another test may have: a new one is three hundred files for PostgreSQL, and its
-/// first connection is slow. That was half of what the tests cost.
+/// first connection is slow. It saves a tenth of the time.
 struct Spare {
     options: PgConnectOptions,
     name: String,
@@ -159,15 +159,16 @@ impl Scratch for Postgres {
         let name = new_name();
         let server: PgConnectOptions = url.parse()?;
         let mut admin = PgConnection::connect_with(&server).await?;
-        // What remembers a database by its name takes it for a new one.
-        let renamed = match take_spare(&server) {
-            Some(spare) => {
-                let rename = format!("ALTER DATABASE {} RENAME TO {name}", spare.name);
-                run(&mut admin, &rename).await
+        let mut is_there = false;
+        if let Some(spare) = take_spare(&server) {
+            // What remembers a database by its name takes it for a new one.
+            let rename = format!("ALTER DATABASE {} RENAME TO {name}", spare.name);
+            is_there = run(&mut admin, &rename).await.is_ok();
+            if !is_there {
+                spare.drop().await?;
             }
-            None => Err(sqlx::Error::RowNotFound),
-        };
-        if renamed.is_err() {
+        }
+        if !is_there {
             run(&mut admin, &format!("CREATE DATABASE {name}")).await?;
         }
         admin.close().await?;

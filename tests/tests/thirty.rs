@@ -101,7 +101,7 @@ fn the_table_has_thirty_rows_and_links_that_lead_somewhere() {
         ("`links`", "../../tests/tests/thirty_one.rs"),
         ("`no_such_test`", "../../tests/tests/thirty.rs"),
         ("Pages", "pages.md#pages-by-number"),
-        ("tests", "../../tests/ui"),
+        ("tests", "../../tests/ui/adapter"),
     ] {
         assert!(mistake(&folder, shown, target).is_some(), "{target}");
     }

@@ -6,6 +6,7 @@
 use super::{
     model::{Action, Plan, Step},
     session::{Fault, Session},
+    subject::literal,
     switch::BETWEEN,
 };
 use crate::{engine::Engine, failure::Failure};
@@ -241,24 +242,58 @@ impl<'p> Journal<'p> {
 /// Returns the query that finds a table, whose name is quoted.
 pub(crate) fn exists(engine: Engine, table: &str) -> String {
     match engine {
-        Engine::Postgres => format!(
-            "SELECT 1 WHERE to_regclass('{}') IS NOT NULL",
-            table.replace('\'', "''")
-        ),
-        Engine::Sqlite => format!(
-            "SELECT 1 FROM sqlite_schema WHERE name = '{}'",
-            table
-                .trim_matches('"')
-                .replace("\"\"", "\"")
-                .replace('\'', "''")
-        ),
-        _ => {
-            let (schema, name) = table.split_once("`.`").unwrap_or(("", table));
+        Engine::Postgres => format!("SELECT 1 WHERE to_regclass({}) IS NOT NULL", literal(table)),
+        Engine::Sqlite => {
+            let name = unquoted(table, '"').pop().unwrap_or_default();
             format!(
-                "SELECT 1 FROM information_schema.tables WHERE table_schema = '{}' AND table_name = '{}'",
-                schema.trim_matches('`').replace('\'', "''"),
-                name.trim_matches('`').replace('\'', "''")
+                "SELECT 1 FROM sqlite_schema WHERE name = {}",
+                literal(&name)
             )
         }
+        _ => {
+            let mut names = unquoted(table, '`');
+            let name = names.pop().unwrap_or_default();
+            let schema = names.pop().unwrap_or_default();
+            format!(
+                "SELECT 1 FROM information_schema.tables WHERE table_schema = {} AND table_name = {}",
+                literal(&schema),
+                literal(&name)
+            )
+        }
+    }
+}
+
+/// Takes a quoted name apart, such as `` `shop`.`or``ders` ``. A quote inside a part is doubled.
+fn unquoted(name: &str, quote: char) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut rest = name.chars().peekable();
+    while rest.next() == Some(quote) {
+        let mut part = String::new();
+        while let Some(it) = rest.next() {
+            if it == quote && rest.next_if_eq(&quote).is_none() {
+                break;
+            }
+            part.push(it);
+        }
+        parts.push(part);
+        // The dot.
+        rest.next();
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_is_found_whatever_its_table_is_called() {
+        let mysql = exists(Engine::Mysql, "`sh``op`.`ordid_move_we``.``ird'`");
+        assert!(
+            mysql.ends_with("table_schema = 'sh`op' AND table_name = 'ordid_move_we`.`ird'''"),
+            "{mysql}"
+        );
+        let sqlite = exists(Engine::Sqlite, "\"ordid_move_t\"\"\"");
+        assert!(sqlite.ends_with("name = 'ordid_move_t\"'"), "{sqlite}");
     }
 }

@@ -503,7 +503,7 @@ async fn unseen(
     Ok(())
 }
 
-/// Counts rows whose times are in the future.
+/// Counts rows whose times are zero or in the future.
 async fn times(
     session: &mut Session,
     found: &Found,
@@ -516,8 +516,10 @@ async fn times(
         false => "UTC_TIMESTAMP()",
     };
     let query = format!(
-        "SELECT COUNT(*), COUNT(CASE WHEN {} > {now} + INTERVAL 1 MINUTE THEN 1 END) FROM {}",
+        "SELECT COUNT(*), COUNT(CASE WHEN {0} > {now} + INTERVAL 1 MINUTE THEN 1 END), COUNT(CASE WHEN {0} IS NOT NULL AND {1} IS NULL \
+         THEN 1 END) FROM {2}",
         quote(&column.name),
+        writer::micros(&quote(&column.name)),
         MySql::quote_table(Some(&found.schema), &found.name)
     );
     let rows = session.rows(&query).await?;
@@ -528,7 +530,7 @@ async fn times(
     notes.extend(subject::notes_of_times(
         &column.name,
         number(0),
-        0,
+        ("a zero", number(2)),
         number(1),
     ));
     Ok(())

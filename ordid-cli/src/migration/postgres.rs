@@ -559,7 +559,7 @@ async fn times(
     notes.extend(subject::notes_of_times(
         &column.name,
         number(0),
-        number(1),
+        ("an infinite", number(1)),
         number(2),
     ));
     Ok(())

@@ -99,7 +99,12 @@ fn rewritten(
                 found += 1;
                 texts.push(column_of(&part, first, *is_key, sql_type, is_moved));
             }
-            _ => texts.push(part.concat()),
+            // The table's own constraint, which may say it in the column's place. Only an integer can be so.
+            _ => {
+                let moves_key = is_moved && columns.iter().any(|(_, is_key)| *is_key);
+                let stays = |it: &&&str| !(moves_key && it.eq_ignore_ascii_case("AUTOINCREMENT"));
+                texts.push(part.iter().filter(stays).copied().collect());
+            }
         }
     }
     if found != columns.len() {
@@ -432,6 +437,17 @@ mod tests {
             new,
             "CREATE TABLE \"new\" (\n  id BLOB NOT NULL CHECK (typeof(id) = 'blob') PRIMARY KEY, -- the key, of course\n  ref TEXT CHECK (ref <> 'id, x'),\n  \
              \"parent id\" BLOB CHECK (\"parent id\" IS NULL OR typeof(\"parent id\") = 'blob') REFERENCES orders (id) ON DELETE SET NULL,\n  total NUMERIC(10, 2)\n) STRICT"
+        );
+    }
+
+    #[test]
+    fn a_key_that_the_table_declares_counts_no_longer() {
+        let create = "CREATE TABLE t (\"id\" INTEGER, n TEXT, PRIMARY KEY(\"id\" AUTOINCREMENT))";
+        let new =
+            retyped(create, "t", &columns(&[("id", true)]), "BLOB").expect("it is understood");
+        assert!(
+            !new.contains("AUTOINCREMENT") && new.contains("PRIMARY KEY(\"id\" )"),
+            "{new}"
         );
     }
 

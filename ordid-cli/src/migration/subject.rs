@@ -221,15 +221,20 @@ fn hash(text: &str) -> String {
     format!("_{:08x}", u32::from_be_bytes([a, b, c, d]))
 }
 
-/// Returns notes of rows whose times are infinite, or in the future.
-pub(crate) fn notes_of_times(column: &str, rows: i64, infinite: i64, future: i64) -> Vec<String> {
+/// Returns notes of rows whose times are none, such as infinite ones, or in the future.
+pub(crate) fn notes_of_times(
+    column: &str,
+    rows: i64,
+    (none, without): (&str, i64),
+    future: i64,
+) -> Vec<String> {
     let have = |count: i64| if count == 1 { "has" } else { "have" };
     let mut notes = Vec::new();
-    if infinite > 0 {
+    if without > 0 {
         notes.push(format!(
-            "{infinite} of {rows} rows {} an infinite {column}: their keys get the time of the oldest row, and new rows with such a \
+            "{without} of {rows} rows {} {none} {column}: their keys get the time of the oldest row, and new rows with such a \
              time get that of now",
-            have(infinite)
+            have(without)
         ));
     }
     if future > 0 {

@@ -182,6 +182,13 @@ impl<V> StoredNodes<V> {
     }
 }
 
+/// Returns the node of these terms that a store keeps by this name: its number in decimal digits. What has another name, such as
+/// `007` or the number of a node of other terms, is none.
+pub fn node_of(name: &str, terms: &LeaseTerms) -> Option<u64> {
+    let node: u64 = name.parse().ok()?;
+    (terms.nodes().contains(&node) && node.to_string() == name).then_some(node)
+}
+
 /// Takes a free node: the work of [`NodeAllocator::acquire`](super::NodeAllocator::acquire).
 ///
 /// # Errors
@@ -230,7 +237,13 @@ async fn grant<S: SwapStore>(
     let (floor, ceiling) = store
         .terms()
         .range(Some(ceiling), now, last, stored.store_now)?;
-    let grant = Grant::new(node, epoch + 1, floor, ceiling)?;
+    let epoch = epoch.checked_add(1).ok_or_else(|| {
+        Error::coordination(
+            CoordinationFailure::Mismatch,
+            format!("{}: node {node} was granted 2^64 - 1 times", store.place()),
+        )
+    })?;
+    let grant = Grant::new(node, epoch, floor, ceiling)?;
     let record = NodeRecord {
         epoch: grant.epoch(),
         ceiling,
@@ -277,6 +290,16 @@ pub async fn release<S: SwapStore>(
 ) -> Result<(), Error> {
     loop {
         let stored = store.read(grant.node()).await?;
+        // Where the answer to a release was lost, it is asked for again.
+        let released = NodeRecord {
+            epoch: grant.epoch(),
+            ceiling: store
+                .terms()
+                .released(grant, grant.epoch(), grant.ceiling(), last)?,
+        };
+        if !stored.is_held && stored.record == released && released.ceiling != grant.ceiling() {
+            return Ok(());
+        }
         let NodeRecord { epoch, ceiling } = store.record_of(grant, &stored);
         let ceiling = store.terms().released(grant, epoch, ceiling, last)?;
         store.check_holder(grant, &stored).await?;

@@ -327,6 +327,8 @@ pub(crate) struct Reference {
     pub(crate) columns: Vec<String>,
     pub(crate) parent: TableName,
     pub(crate) parent_columns: Vec<String>,
+    /// What follows in its declaration, ` ON DELETE CASCADE` for one, where a fix declares it again.
+    pub(crate) actions: String,
 }
 
 /// Rows that were read.

@@ -110,8 +110,10 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
     );
     let references = format!(
         "SELECT TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, \
-         REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE \
-         WHERE REFERENCED_TABLE_NAME IS NOT NULL AND {OURS} ORDER BY 1, 2, 3, ORDINAL_POSITION"
+         REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME, \
+         (SELECT CONCAT(' ON DELETE ', DELETE_RULE, ' ON UPDATE ', UPDATE_RULE) FROM information_schema.REFERENTIAL_CONSTRAINTS AS r \
+         WHERE r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME) \
+         FROM information_schema.KEY_COLUMN_USAGE AS k WHERE REFERENCED_TABLE_NAME IS NOT NULL AND {OURS} ORDER BY 1, 2, 3, ORDINAL_POSITION"
     );
     let columns = by_name(session.catalog(&columns).await?);
     let indexes = by_name(session.catalog(&indexes).await?);
@@ -304,6 +306,7 @@ fn referring<'a>(rows: impl Iterator<Item = &'a Vec<Option<String>>>) -> Vec<Ref
                     name: text(row, 5),
                 },
                 parent_columns: Vec::new(),
+                actions: text(row, 7),
             });
         }
         if let Some(reference) = references.last_mut() {

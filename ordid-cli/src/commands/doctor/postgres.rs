@@ -314,6 +314,7 @@ fn reference(row: &[Option<String>]) -> Reference {
             name: text(row, 3),
         },
         parent_columns: names(row, 5),
+        actions: String::new(),
     }
 }
 

@@ -111,6 +111,17 @@ impl<'a> Context<'a> {
         (!is_itself).then_some((parent, key))
     }
 
+    /// Returns the columns that refer to a key by foreign keys.
+    pub(super) fn children(&self, table: &Table, column: &Column) -> Vec<(&'a Table, &'a Column)> {
+        let all = self.examined.tables.iter();
+        let all = all.flat_map(|child| child.columns.iter().map(move |it| (child, it)));
+        all.filter(|(child, it)| {
+            let parent = self.parent(child, it);
+            parent.is_some_and(|it| it.0.name == table.name && it.1.name == column.name)
+        })
+        .collect()
+    }
+
     fn sqlite_target(&self, table: &Table, column: &Column) -> Target {
         let declared = column.declared.to_ascii_uppercase();
         let is_meant = |names: &[&str]| names.iter().any(|name| declared.contains(name));
@@ -338,12 +349,14 @@ fn script(context: &Context<'_>, tables: &[&Table], findings: &[&Finding]) -> St
     let mut send = |statement: String| lines.push(format!("{statement};"));
     send("PRAGMA foreign_keys = OFF".to_owned());
     send("PRAGMA legacy_alter_table = ON".to_owned());
-    send("BEGIN IMMEDIATE".to_owned());
+    send("PRAGMA busy_timeout = 60000".to_owned());
     send(
         "CREATE TEMP TABLE IF NOT EXISTS ordid_check (differences INTEGER \
          CONSTRAINT \"all rows are copied\" CHECK (differences = 0))"
             .to_owned(),
     );
+    // It takes no lock, so it cannot fail where another connection writes: what follows is in a transaction.
+    send("BEGIN".to_owned());
     let mut differences = Vec::new();
     for it in &rebuilt {
         let (name, old, new) = (
@@ -387,6 +400,15 @@ fn script(context: &Context<'_>, tables: &[&Table], findings: &[&Finding]) -> St
             ));
         }
     }
+    // Without one of the tables the next check could not be asked, and would roll nothing back.
+    let there = rebuilt.iter();
+    let there = there.flat_map(|it| [&it.old.name, &it.table.name.name]);
+    let there: Vec<String> = there.map(|name| sql.text(name)).collect();
+    send(format!(
+        "INSERT OR ROLLBACK INTO ordid_check SELECT {} - count(*) FROM sqlite_master WHERE type = 'table' AND name IN ({})",
+        there.len(),
+        there.join(", ")
+    ));
     send(format!(
         "INSERT OR ROLLBACK INTO ordid_check SELECT {}",
         differences.join(" + ")

@@ -239,6 +239,7 @@ async fn references(session: &mut Session, table: &str) -> Result<Vec<Reference>
                     name: text(&row, 1),
                 },
                 parent_columns: Vec::new(),
+                actions: String::new(),
             });
         }
         if let Some(reference) = references.last_mut() {

@@ -334,7 +334,8 @@ impl Writer<'_> {
                     format!(
                         "COALESCE({}, (SELECT {} FROM {table}), {now})",
                         micros(&column),
-                        micros(&format!("MIN({column})"))
+                        // A zero date has none.
+                        format_args!("MIN({})", micros(&column))
                     ),
                     format!("{column}, {key}"),
                 )
@@ -494,7 +495,7 @@ fn comment_of(comment: Option<&String>) -> String {
     }
 }
 
-fn micros(column: &str) -> String {
+pub(super) fn micros(column: &str) -> String {
     format!("TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', {column})")
 }
 

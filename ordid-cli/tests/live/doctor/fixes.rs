@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Connection as _, MySqlConnection, Row as _, SqliteConn
 
 use super::{
     by_table, examine, in_file,
-    keys::{insert, native, text, v7},
+    keys::{insert, native, swapped, text, v7},
     run,
     wrong::Engine,
 };
@@ -49,6 +49,10 @@ pub(super) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add(
         "references_are_rebuilt_with_the_key_that_they_refer_to",
         references,
+    );
+    add(
+        "references_follow_keys_whose_bytes_are_put_in_order",
+        swapped_references,
     );
     add("a_rebuilt_table_keeps_what_it_declares", kept);
     add(
@@ -160,7 +164,8 @@ fn texts_are_kept(url: &str) -> Result {
     demand(fixes.len() == 2, || format!("{fixes:#?}"))?;
     for (_, fix) in &fixes {
         let statements: Vec<&str> = fix.split(";\n").collect();
-        for (broken, others) in (0..statements.len()).flat_map(|at| [(at, true), (at, false)]) {
+        // Also with no statement that fails by itself.
+        for (broken, others) in (0..=statements.len()).flat_map(|at| [(at, true), (at, false)]) {
             run(
                 url,
                 &("DROP TABLE places;\n".to_owned() + create + &insert("places", keys.clone())),
@@ -171,7 +176,9 @@ fn texts_are_kept(url: &str) -> Result {
                 run(url, "DELETE FROM places WHERE id <> 'no uuid'")?;
             }
             let mut script = statements.clone();
-            script[broken] = "FAIL";
+            if let Some(statement) = script.get_mut(broken) {
+                *statement = "FAIL";
+            }
             run_on_server(url, &script.join(";\n"))?;
             for (name, odd) in [("id", "no uuid"), ("other", "none")] {
                 let is_there = number(
@@ -190,7 +197,7 @@ fn texts_are_kept(url: &str) -> Result {
                     &format!("SELECT COUNT(*) FROM places WHERE CAST({place} AS CHAR) = '{odd}'"),
                 )?;
                 demand(kept == 1, || {
-                    format!("{odd} is lost without {}: {fix}", statements[broken])
+                    format!("{odd} is lost without {:?}: {fix}", statements.get(broken))
                 })?;
             }
         }
@@ -332,7 +339,8 @@ fn failing_fixes(path: &str) -> Result {
     Ok(())
 }
 
-/// Lets each statement of a fix fail, one in each run: all rows are in the table, or in the old one.
+/// Lets each statement of a fix fail, one in each run: all rows are in the table, or in the old one, and either all has changed
+/// or nothing.
 fn each_statement_fails(path: &str, name: &str, fix: &str) -> Result {
     let tables = [
         "nulls",
@@ -343,12 +351,28 @@ fn each_statement_fails(path: &str, name: &str, fix: &str) -> Result {
         "children",
     ];
     let statements: Vec<&str> = fix.split(";\n").collect();
+    let whole = format!("{path}-whole");
+    std::fs::copy(path, &whole)?;
+    run_on(&whole, fix)?;
+    let states = [state(path)?, state(&whole)?];
+    std::fs::remove_file(&whole)?;
     for broken in 0..statements.len() {
         let copy = format!("{path}-{broken}");
         std::fs::copy(path, &copy)?;
         let mut script = statements.clone();
         script[broken] = "FAIL";
         run_on(&copy, &script.join(";\n"))?;
+        // Those set something for the connection, check, or take no lock yet: nothing in the database makes them fail.
+        let cannot_fail = ["PRAGMA", "ordid_check", "BEGIN"];
+        if !cannot_fail.iter().any(|it| statements[broken].contains(it)) {
+            let after = state(&copy)?;
+            demand(states.contains(&after), || {
+                format!(
+                    "{name}: without {}\n{states:#?}\n{after:#?}",
+                    statements[broken]
+                )
+            })?;
+        }
         let there = column(&copy, "SELECT name FROM sqlite_schema WHERE type = 'table'")?;
         for table in tables {
             let count = format!("SELECT CAST(count(*) AS TEXT) FROM {table}");
@@ -368,6 +392,30 @@ fn each_statement_fails(path: &str, name: &str, fix: &str) -> Result {
         std::fs::remove_file(&copy)?;
     }
     Ok(())
+}
+
+fn swapped_references(path: &str) -> Result {
+    let keys = || (0..120).map(|row| native(Engine::Sqlite, swapped(v7(row))));
+    run(
+        path,
+        &("CREATE TABLE customers (id BLOB NOT NULL PRIMARY KEY);\n".to_owned()
+            + &insert("customers", keys())
+            + "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer BLOB REFERENCES customers (id));\n"
+            + &insert(
+                "orders",
+                keys().enumerate().map(|(at, key)| format!("{at}, {key}")),
+            )),
+    )?;
+    let report = examine(path, &[], 1)?;
+    let mut fixes = statements(&report).into_iter();
+    let fix = fixes.find(|(name, _)| name.starts_with("swapped-bytes"));
+    let (_, fix) = fix.ok_or_else(|| format!("{report:#}"))?;
+    let errors = run_on(path, &fix)?;
+    demand(errors.is_empty(), || format!("{errors:#?}"))?;
+    let joined = "SELECT CAST(count(*) AS TEXT) FROM orders JOIN customers ON customers.id = customer \
+                  WHERE hex(customer) LIKE '0%'";
+    let joined = column(path, joined)?;
+    demand(joined == ["120"], || format!("{joined:?} after {fix}"))
 }
 
 fn again(path: &str) -> Result {

@@ -260,3 +260,40 @@ fn a_record_that_changes_before_the_swap_is_read_again() {
         );
     }
 }
+
+#[test]
+fn a_release_that_is_asked_for_again_is_done() {
+    let store = Steps::new(1);
+    let grant = done(acquire(&store, at(0), None)).unwrap();
+    done(release(&store, &grant, Some(at(500)))).unwrap();
+    done(release(&store, &grant, Some(at(500)))).unwrap();
+    // Another ceiling is that of another release, or of a copy from before the grant.
+    assert_eq!(
+        failure(done(release(&store, &grant, Some(at(600))))),
+        CoordinationFailure::CeilingRegressed
+    );
+    let next = done(acquire(&store, at(0), None)).unwrap();
+    assert_eq!((next.epoch(), next.floor()), (2, at(501)));
+    assert_eq!(
+        failure(done(release(&store, &grant, Some(at(500))))),
+        CoordinationFailure::Fenced
+    );
+}
+
+#[test]
+fn a_record_of_the_last_epoch_is_no_panic() {
+    let store = Steps::new(1);
+    store.kept().set(0, u64::MAX, at(0), false);
+    let acquired = done(acquire(&store, at(1_000), None));
+    assert_eq!(failure(acquired), CoordinationFailure::Mismatch);
+    assert_eq!(store.calls(), ["hold 0", "abandon 0"]);
+}
+
+#[test]
+fn only_a_number_as_it_is_written_names_a_node() {
+    let terms = LeaseTerms::new(0..8).unwrap();
+    assert_eq!(node_of("7", &terms), Some(7));
+    for name in ["007", "+7", "8", "-1", "", "7 ", "owner"] {
+        assert_eq!(node_of(name, &terms), None, "{name}");
+    }
+}

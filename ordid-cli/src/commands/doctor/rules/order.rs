@@ -8,7 +8,7 @@ use super::{
             CLUSTERED_V4, Finding, MARIADB_UUID_SWAP, MIXED_SCHEMES, ORDER_LOST, OUT_OF_ORDER,
             RANDOM_INDEX, SWAPPED_BYTES,
         },
-        model::Kind,
+        model::{Column, Kind, Table},
         profile::Spelling,
     },
     Context, Found, Key, bytes_text, day, grouped, is_random, percent, plain,
@@ -223,20 +223,46 @@ fn lost(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
     }
     let how = comparison.describe();
     if key.profile.swap.is_some() && orders.contains(Comparison::Bytes) {
-        let back = match (comparison, sql.0) {
+        let back = |column: &str| match (comparison, sql.0) {
             (Comparison::UuidToBin, Engine::Mysql) => {
                 format!("UUID_TO_BIN(BIN_TO_UUID({column}, 1))")
             }
-            (Comparison::UuidToBin, _) => parts(sql.0, &column, &[(5, 4), (3, 2), (1, 2), (9, 8)]),
-            _ => dotnet(sql.0, &column),
+            (Comparison::UuidToBin, _) => parts(sql.0, column, &[(5, 4), (3, 2), (1, 2), (9, 8)]),
+            _ => dotnet(sql.0, column),
         };
-        return Some(key.finding(&SWAPPED_BYTES, Found {
-            message: format!("{} keys are stored with their bytes in another order: the column {how}", main.scheme),
-            query,
-            cost,
-            fix: format!("UPDATE {table} SET {column} = {back};\n-- and let programs write the bytes as they are"),
-            ..Found::default()
-        }));
+        let update = |table: &Table, column: &Column| {
+            let (table, column) = (sql.table(&table.name), sql.name(&column.name));
+            format!("UPDATE {table} SET {column} = {};\n", back(&column))
+        };
+        let own = update(key.table, key.column);
+        // They have to refer to the same rows afterwards.
+        let children = context.children(key.table, key.column);
+        let children = children
+            .into_iter()
+            .map(|(table, column)| update(table, column));
+        let children: String = children.collect();
+        let changes = match (children.is_empty(), sql.0) {
+            (true, _) => own,
+            (false, Engine::Sqlite) => {
+                format!("PRAGMA foreign_keys = OFF;\nBEGIN;\n{own}{children}COMMIT;\n")
+            }
+            (false, _) => format!(
+                "-- drop the foreign keys that refer to it before this, and add them again after it\n{own}{children}"
+            ),
+        };
+        return Some(key.finding(
+            &SWAPPED_BYTES,
+            Found {
+                message: format!(
+                    "{} keys are stored with their bytes in another order: the column {how}",
+                    main.scheme
+                ),
+                query,
+                cost,
+                fix: format!("{changes}-- and let programs write the bytes as they are"),
+                ..Found::default()
+            },
+        ));
     }
     Some(key.finding(
         &ORDER_LOST,

@@ -254,14 +254,16 @@ fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<
                     .map(|collation| format!(" COLLATE {}", collation.name));
                 let null = if child.is_nullable { "" } else { " NOT NULL" };
                 format!(
-                    "{STRICT}ALTER TABLE {name} DROP FOREIGN KEY {0}, MODIFY {column} {1}{2}{null};\n\
-                     ALTER TABLE {name} ADD CONSTRAINT {0} FOREIGN KEY ({3}) REFERENCES {4} ({5});",
+                    "-- a default and a comment of the column have to stand behind its type, too\n\
+                     {STRICT}ALTER TABLE {name} DROP FOREIGN KEY {0}, MODIFY {column} {1}{2}{null};\n\
+                     ALTER TABLE {name} ADD CONSTRAINT {0} FOREIGN KEY ({3}) REFERENCES {4} ({5}){6};",
                     sql.name(&reference.name),
                     key.declared,
                     collate.unwrap_or_default(),
                     sql.names(&reference.columns),
                     sql.table(&parent.name),
-                    sql.names(&reference.parent_columns)
+                    sql.names(&reference.parent_columns),
+                    reference.actions
                 )
             }
         },

@@ -289,7 +289,12 @@ fn native(context: &Context<'_>, key: &Key<'_>) -> String {
             ),
         ),
         Engine::Mariadb => {
-            format!("{drop}ALTER TABLE {table} MODIFY {column} {target} NOT NULL;")
+            let null = if key.column.is_nullable { "" } else { " NOT NULL" };
+            // In one statement: a client that goes on after an error would change texts into UUIDs of zeros.
+            format!(
+                "{drop}SET STATEMENT sql_mode = CONCAT(@@SESSION.sql_mode, ',STRICT_ALL_TABLES') FOR ALTER TABLE {table} MODIFY {column} \
+                 {target}{null};"
+            )
         }
         // The table is built again.
         Engine::Sqlite => String::new(),
