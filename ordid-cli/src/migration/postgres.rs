@@ -280,6 +280,19 @@ async fn read(
             key.name
         ));
     }
+    // The triggers compare keys, and do not look for operators in the schemas of others.
+    let has_own_operators = format!(
+        "SELECT 1 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype \
+         JOIN pg_namespace n ON n.oid = coalesce(b.typnamespace, t.typnamespace) WHERE a.attrelid = {oid} AND a.attnum = {} \
+         AND coalesce(b.typtype, t.typtype) = 'b' AND coalesce(b.typcategory, t.typcategory) <> 'A' AND n.nspname <> 'pg_catalog'",
+        key.number
+    );
+    if session.exists(&has_own_operators).await? {
+        refusals.add(format!(
+            "{title}.{} is of the type {}, whose operators are not PostgreSQL's own: triggers could not compare its keys",
+            key.name, key.sql_type
+        ));
+    }
     let mut found = Found {
         tables: tables(session, &oid, &schema, &name, &key, refusals).await?,
         schema,

@@ -507,6 +507,20 @@ fn refusals(url: &str) -> Result {
     expect(plan("pairs", "uuid_v7")?, "the primary key of")?;
     expect(plan("keyless", "uuid_v7")?, "has no primary key")?;
     expect(plan("given", "uuid_v7")?, "nobody would make the old keys")?;
+    if is_postgres(url) {
+        execute(
+            url,
+            "CREATE EXTENSION citext; CREATE DOMAIN word AS citext;
+             CREATE TABLE words (id citext PRIMARY KEY DEFAULT gen_random_uuid()::text);
+             CREATE TABLE domains (id word PRIMARY KEY DEFAULT gen_random_uuid()::text)",
+        )?;
+        for table in ["words", "domains"] {
+            expect(
+                plan(table, "uuid_v7")?,
+                "operators are not PostgreSQL's own",
+            )?;
+        }
+    }
     expect(
         plan("customers", "uuid_v4")?,
         "`uuid_v4` keys lose their order in the column `",
