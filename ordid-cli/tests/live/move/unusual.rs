@@ -19,7 +19,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 7] = [
+    let tests: [Test; 8] = [
         (
             "move::a_row_whose_old_key_is_updated_meanwhile_gets_its_new_key_and_keeps_its_references",
             updated_keys,
@@ -41,6 +41,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             &["postgres", "mariadb", "mysql"],
         ),
         (
+            "move::a_zero_date_changes_the_times_of_no_other_keys",
+            zero_dates,
+            &["mariadb", "mysql"],
+        ),
+        (
             "move::the_plan_says_what_becomes_of_the_sequence_of_the_old_key",
             sequences,
             &["postgres", "mariadb", "mysql"],
@@ -60,6 +65,36 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         for server in names {
             trials.push(servers.trial(server, name, test));
         }
+    }
+}
+
+/// It comes first in the order of the times. A table has it from a time before strict mode.
+fn zero_dates(url: &str) -> Result {
+    execute(
+        url,
+        "CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, created_at datetime NOT NULL);
+         SET SESSION sql_mode = '';
+         INSERT INTO orders (created_at) VALUES ('2020-01-01'), ('0000-00-00'), ('2019-03-01 12:00:00')",
+    )?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("plan.json");
+    let path = path.to_string_lossy();
+    let plan = [
+        "plan", url, "--table", "orders", "--to", "uuid_v7", "-o", &path,
+    ];
+    let shown = printed(&plan, 0)?;
+    expect(
+        &shown,
+        "1 of 3 rows has a zero created_at: their keys get the time of the oldest row",
+    )?;
+    printed(&["apply", &path, url], 0)?;
+    let years = block(
+        url,
+        "SELECT FROM_UNIXTIME(CONV(LEFT(HEX(id), 12), 16, 10) DIV 1000, '%Y') FROM orders ORDER BY id",
+    )?;
+    match years == [["2019"], ["2019"], ["2020"]] {
+        true => Ok(()),
+        false => Err(format!("{years:?}").into()),
     }
 }
 
