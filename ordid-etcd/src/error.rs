@@ -7,7 +7,7 @@ use ordid_core::{Error, coordination::CoordinationFailure};
 /// the client connects.
 const MISMATCH: [i32; 3] = [3, 7, 12];
 
-/// What etcd says, as INVALID_ARGUMENT, of a token from before users or roles were changed.
+/// etcd says this, as INVALID_ARGUMENT, of a token that is older than a change of users or roles.
 const OLD_TOKEN: &str = "revision of auth store is old";
 
 /// An error of the library, met while something was done with a key.

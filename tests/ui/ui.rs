@@ -1,4 +1,4 @@
-//! What the compiler says of mistakes. What it accepts is in `tests/tests/derived_*.rs`, each a crate as a user may have it.
+//! Tests what the compiler says of mistakes. `tests/tests/derived_*.rs` have what it accepts, each a crate as a user may have it.
 //!
 //! One folder per class of mistake, or per library; the `.stderr` files are those of Rust 1.95.
 //! `TRYBUILD=overwrite cargo test -p ordid-ui-tests` writes them anew; read the difference.

@@ -24,7 +24,7 @@ const FEATURES: &str = "tests/features/Cargo.toml";
 /// And the fuzz targets.
 const FUZZ: &str = "fuzz/Cargo.toml";
 
-/// What has many packages of its own, which are compiled for these lints alone.
+/// These workspaces use many packages that are compiled for their lints alone.
 const LARGE: [&str; 3] = [BENCH, FUZZ, TOASTY];
 
 /// The packages whose features are checked beside those of the others: about half of the time.

@@ -327,7 +327,7 @@ pub(crate) struct Reference {
     pub(crate) columns: Vec<String>,
     pub(crate) parent: TableName,
     pub(crate) parent_columns: Vec<String>,
-    /// What follows in its declaration, ` ON DELETE CASCADE` for one, where a fix declares it again.
+    /// The end of its declaration, such as ` ON DELETE CASCADE`. It is empty where no fix declares the key again.
     pub(crate) actions: String,
 }
 

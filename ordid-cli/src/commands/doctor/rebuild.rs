@@ -400,7 +400,7 @@ fn script(context: &Context<'_>, tables: &[&Table], findings: &[&Finding]) -> St
             ));
         }
     }
-    // Without one of the tables the next check could not be asked, and would roll nothing back.
+    // If one of the tables is missing, the next check is an error of its own, and rolls nothing back.
     let there = rebuilt.iter();
     let there = there.flat_map(|it| [&it.old.name, &it.table.name.name]);
     let there: Vec<String> = there.map(|name| sql.text(name)).collect();
