@@ -390,6 +390,7 @@ impl Writer {
                 next.orders.insert(reference, None);
             }
         }
+        let mut was_by_alias = false;
         loop {
             match self.send(connection, &statements).await {
                 Ok(()) => break,
@@ -401,15 +402,17 @@ impl Writer {
                         "could not serialize",
                         "Record has changed",
                         "newer than this transaction",
-                        REFUSED_BY_ALIAS,
                     ];
+                    // Sent again, it works.
+                    let is_by_alias = !was_by_alias && text.contains(REFUSED_BY_ALIAS);
+                    was_by_alias |= is_by_alias;
                     // MySQL and MariaDB let the tables go when a process that switches them is killed. Until the next run, rows
                     // that refer to others are refused, as triggers are missing.
                     let is_between = matches!(connection, Connection::MySql(_))
                         && REFUSED_BETWEEN.iter().any(|it| text.contains(it));
                     if is_between {
                         self.seen.between.fetch_add(1, Ordering::Relaxed);
-                    } else if !is_contention.iter().any(|it| text.contains(it)) {
+                    } else if !is_by_alias && !is_contention.iter().any(|it| text.contains(it)) {
                         self.seen
                             .errors
                             .lock()

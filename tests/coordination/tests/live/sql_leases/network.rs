@@ -207,14 +207,11 @@ async fn an_answer_that_is_lost_loses_time_only<DB: Network>(
             Ok(grant) => direct.release(&grant, None).await?,
             lost => {
                 assert_eq!(failure(lost), Some(CoordinationFailure::Unavailable));
-                let again = direct.renew(&grant, now_by(900)).await;
-                if let Ok(grant) = again {
-                    // It was lost before it was carried out.
-                    direct.release(&grant, None).await?;
-                    continue;
-                }
-                let what = "a renewal whose answer was lost";
-                fails(again, CoordinationFailure::Fenced, what);
+                fails(
+                    direct.renew(&grant, now_by(900)).await,
+                    CoordinationFailure::Fenced,
+                    "a renewal whose answer was lost",
+                );
                 return Ok(());
             }
         }
