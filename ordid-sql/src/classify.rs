@@ -128,6 +128,9 @@ pub struct Classified {
     pub is_missing_table: bool,
     /// Whether it says that the server does not have such a statement. Then other statements may do the same.
     pub is_unsupported: bool,
+    /// Whether something went wrong within the server, and not with what it was asked. As the answer to COMMIT, it leaves
+    /// open whether rows on [several machines](crate::EngineProfile::is_distributed) are committed.
+    pub is_of_server: bool,
 }
 
 impl Classified {
@@ -140,6 +143,7 @@ impl Classified {
             names: self.names,
             is_missing_table: self.is_missing_table,
             is_unsupported: self.is_unsupported,
+            is_of_server: self.is_of_server,
             ..DriverError::new(error, self.failure)
         }
     }
@@ -173,6 +177,7 @@ impl Classified {
             names: Names::default(),
             is_missing_table: false,
             is_unsupported: false,
+            is_of_server: false,
         }
     }
 }

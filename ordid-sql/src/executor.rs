@@ -694,6 +694,10 @@ impl<B: RowBinder> Work<B> {
                             continue;
                         }
                         let committed = ready.commit().await.map_err(|error| {
+                            let error = match run.is_own() {
+                                true => writer.engine.of_commit(error),
+                                false => error,
+                            };
                             let is_over = ends_the_users(scope, writer.engine, error.failure);
                             let mut error = match run.is_own() {
                                 true => FlushError::commit(error),

@@ -184,6 +184,8 @@ pub struct DriverError<D> {
     pub is_missing_table: bool,
     /// Whether it says that the server does not have such a statement.
     pub is_unsupported: bool,
+    /// Whether something went wrong within the server, and not with what it was asked.
+    pub is_of_server: bool,
     /// What to print in place of the error's own text.
     pub text: Option<String>,
 }
@@ -210,6 +212,7 @@ impl<D> DriverError<D> {
             names: Names::default(),
             is_missing_table: false,
             is_unsupported: false,
+            is_of_server: false,
             text: None,
         }
     }

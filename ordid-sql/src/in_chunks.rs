@@ -4,7 +4,7 @@
 //! the plan, row by row in the order of sending
 //! |-- chunk 0 --|-- chunk 1 --|-- chunk 2 --|--
 //!   marker row    marker row    marker row       each in the transaction of its chunk
-//!   id + 0        id + 1        id + 2           id: that of the unit of work
+//!   id + 0        id + 1        id + 2           id: that of the unit of work, and the time when the chunk was begun
 //! ```
 //!
 //! A chunk begins only after the one before it is known to be committed. So one number says what is written: the rows
@@ -19,6 +19,8 @@ use siphasher::sip::SipHasher24;
 use crate::{
     EngineProfile, FlushError, Flushed, Markers, Marks, PendingRows, Plan, Table, Tally,
     UpsertStep,
+    flush_run::new_id,
+    marker::may_be_removed,
     plan::Inseparable,
     spi::{RowBinder, TransactionScope},
 };
@@ -180,6 +182,9 @@ pub(crate) struct PlanChunk {
     pub(crate) rows: Range<usize>,
     /// The [outline] of the plan.
     pub(crate) outline: u64,
+    /// When the chunk was begun, in milliseconds since 1970; `None` if its marker row has the time of the unit of work, as
+    /// earlier versions wrote it.
+    pub(crate) begun: Option<u64>,
 }
 
 impl PlanChunk {
@@ -203,6 +208,9 @@ pub(crate) struct ChunkedFlush {
     outline: u64,
     /// The rows of the chunk that was begun last, unless it is known that nothing of it is written.
     begun: Option<Range<usize>>,
+    /// The time of the marker row of the next chunk, as [`PlanChunk::begun`]. A unit of work may be written for longer than
+    /// marker rows are kept, so each chunk has its own.
+    time: Option<u64>,
     /// Counts what the committed chunks have written.
     flushed: Flushed,
     /// Whether the unit of work has changed since it was begun.
@@ -212,11 +220,12 @@ pub(crate) struct ChunkedFlush {
 impl ChunkedFlush {
     pub(crate) fn new(outline: u64) -> Self {
         Self {
-            id: crate::flush_run::new_id(),
+            id: new_id(),
             number: 0,
             done: 0,
             outline,
             begun: None,
+            time: None,
             flushed: Flushed::default(),
             has_changed: false,
         }
@@ -231,6 +240,7 @@ impl ChunkedFlush {
             number: chunk.number,
             done: chunk.rows.start,
             begun: is_in_doubt.then(|| chunk.rows.clone()),
+            time: chunk.begun,
             ..Self::new(chunk.outline)
         }
     }
@@ -283,19 +293,30 @@ impl ChunkedFlush {
         let chunk = match self.begun.clone() {
             Some(begun) => begun,
             None if self.done >= plan.rows() => return Ok(None),
-            None => next_rows(plan, rows, self.done, limits)?,
+            None => {
+                let chunk = next_rows(plan, rows, self.done, limits)?;
+                if self.time.is_none() || may_be_removed(self.marker()) {
+                    self.time = Some(time_of(new_id()));
+                }
+                chunk
+            }
         };
         self.begun = Some(chunk.clone());
         Ok(Some(PlanChunk {
             number: self.number,
             rows: chunk,
             outline: self.outline,
+            begun: self.time,
         }))
     }
 
     /// Returns the key of the marker row of the chunk that was begun.
     pub(crate) fn marker(&self) -> Uuid {
-        marker_of(self.id, self.number)
+        let marker = marker_of(self.id, self.number);
+        match self.time {
+            Some(time) => with_time(marker, time),
+            None => marker,
+        }
     }
 
     /// Says that the chunk that was begun is committed.
@@ -303,6 +324,7 @@ impl ChunkedFlush {
         if let Some(chunk) = self.begun.take() {
             self.done = chunk.end;
             self.number += 1;
+            self.time = None;
             self.flushed.add(flushed);
         }
     }
@@ -331,6 +353,19 @@ pub(crate) fn marker_of(unit: Uuid, number: u64) -> Uuid {
     let bits = unit.as_u128();
     let random = (bits & RANDOM).wrapping_add(u128::from(number)) & RANDOM;
     Uuid::from_u128(bits & !RANDOM | random)
+}
+
+/// Where the milliseconds of a key of version 7 begin.
+const TIME: u32 = 80;
+
+fn time_of(id: Uuid) -> u64 {
+    u64::try_from(id.as_u128() >> TIME).expect("it has 48 bits")
+}
+
+/// Returns a key of version 7 with another time.
+fn with_time(id: Uuid, time: u64) -> Uuid {
+    let others = (1 << TIME) - 1;
+    Uuid::from_u128(u128::from(time) << TIME | id.as_u128() & others)
 }
 
 /// Returns the rows of the chunk that begins at this one.
@@ -413,6 +448,9 @@ mod tests {
         );
         let last = Uuid::from_u128(u128::MAX);
         assert_eq!(marker_of(last, 1).as_u128(), u128::MAX << 62);
+        let later = with_time(unit, time_of(unit) + 1);
+        assert_eq!(later.as_u128() - unit.as_u128(), 1 << TIME);
+        assert_eq!(with_time(later, time_of(unit)), unit);
     }
 
     #[test]

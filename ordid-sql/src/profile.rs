@@ -9,7 +9,7 @@ use ordid_core::storage::{
 };
 
 use crate::{
-    LockWaits, MAX_ROWS, Splits, StatementDialect, TwoPhase, catalog,
+    DriverError, Failure, LockWaits, MAX_ROWS, Splits, StatementDialect, TwoPhase, catalog,
     classify::{self, Classify},
     text::TableNames,
 };
@@ -91,6 +91,9 @@ pub struct EngineProfile {
     /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a
     /// COMMIT was lost.
     pub local_locks: ServerFact,
+    /// Whether rows are on several machines, so that COMMIT is a call to others. An error within the server then does not
+    /// say that the transaction was rolled back.
+    pub is_distributed: bool,
     /// Whether the engine splits a table by ranges of its keys over several machines, so that one of them takes all inserts
     /// of keys that rise. The first flush of such keys into a table says so by `tracing`.
     pub splits_by_key: bool,
@@ -249,6 +252,7 @@ impl EngineProfile {
         max_transaction_bytes: Some(10 << 20),
         bulk: false,
         temporary_tables: false,
+        is_distributed: true,
         bounds_waits: LockWaits::AsSet,
         // Two transactions may insert the same key, until one is committed.
         local_locks: ServerFact::Known(true),
@@ -266,7 +270,7 @@ impl EngineProfile {
         bulk: false,
         temporary_tables: false,
         defer: None,
-        classify: classify::postgres::classify_distributed,
+        is_distributed: true,
         ..Self::POSTGRES
     };
 
@@ -278,7 +282,7 @@ impl EngineProfile {
         two_phase: TwoPhase::None,
         bulk: false,
         temporary_tables: false,
-        classify: classify::postgres::classify_distributed,
+        is_distributed: true,
         ..Self::POSTGRES
     };
 
@@ -287,6 +291,7 @@ impl EngineProfile {
     pub const CITUS: Self = Self {
         name: "Citus",
         two_phase: TwoPhase::None,
+        is_distributed: true,
         temporary_tables: false,
         ..Self::POSTGRES
     };
@@ -453,6 +458,7 @@ impl EngineProfile {
             bounds_waits: LockWaits::AsSet,
             counts_inserts: true,
             local_locks: ServerFact::Known(false),
+            is_distributed: false,
             splits_by_key: false,
             splits: Splits::ByItself,
             two_phase: TwoPhase::None,
@@ -546,6 +552,14 @@ impl EngineProfile {
     /// Says what an error of the engine means.
     pub fn classify(&self, report: &classify::Report<'_>) -> classify::Classified {
         (self.classify)(report)
+    }
+
+    /// Returns an error of COMMIT with what it means on this engine: a library knows only whose protocol it speaks.
+    pub(crate) fn of_commit<D>(&self, mut error: DriverError<D>) -> DriverError<D> {
+        if self.is_distributed && error.is_of_server && error.failure == Failure::Refused {
+            error.failure = Failure::Lost;
+        }
+        error
     }
 
     /// Returns the [name](Dialect::NAME) of the dialect that the engine's statements are written in.

@@ -285,7 +285,8 @@ impl LeaseTerms {
     }
 
     /// Returns the ceiling of a grant that its holder gives back: above its newest key, and no
-    /// further, so that a short run loses no time. `last` is the newest time in keys of this grant.
+    /// further, so that a short run loses no time. `last` is the newest time in keys of this grant. A release may be
+    /// repeated: where the store has this ceiling already, it is the answer again.
     ///
     /// # Errors
     ///
@@ -298,9 +299,17 @@ impl LeaseTerms {
         stored: Timestamp,
         last: Option<Timestamp>,
     ) -> Result<Timestamp, Error> {
-        compare(grant, epoch, stored)?;
-        let used = last.map_or(grant.floor, |last| later(last, 1));
-        Ok(used.clamp(grant.floor, stored))
+        let used = last
+            .map_or(grant.floor, |last| later(last, 1))
+            .clamp(grant.floor, grant.ceiling);
+        // The answer to a release was lost, and it is asked for again. Whoever wrote this ceiling: it is above all keys.
+        let again = epoch == grant.epoch && stored == used;
+        if again {
+            grant.check_process()?;
+        } else {
+            compare(grant, epoch, stored)?;
+        }
+        Ok(used)
     }
 
     fn window_millis(&self) -> u64 {
@@ -590,6 +599,16 @@ mod tests {
         assert_eq!(release(Some(9_000)), Ok(at(3_000)));
         let fenced = terms.released(&grant, 6, at(3_000), None);
         assert_eq!(failure(fenced), Some(CoordinationFailure::Fenced));
+        // Once more, when the answer was lost.
+        let again = |epoch, stored| terms.released(&grant, epoch, at(stored), Some(at(500)));
+        assert_eq!(again(5, 501), Ok(at(501)));
+        let regressed = Some(CoordinationFailure::CeilingRegressed);
+        assert_eq!(failure(again(5, 502)), regressed);
+        assert_eq!(failure(again(4, 501)), regressed);
+        assert_eq!(
+            failure(again(6, 501)),
+            Some(CoordinationFailure::Fenced)
+        );
     }
 
     #[test]

@@ -290,22 +290,16 @@ pub async fn release<S: SwapStore>(
 ) -> Result<(), Error> {
     loop {
         let stored = store.read(grant.node()).await?;
-        // Where the answer to a release was lost, it is asked for again.
-        let released = NodeRecord {
-            epoch: grant.epoch(),
-            ceiling: store
-                .terms()
-                .released(grant, grant.epoch(), grant.ceiling(), last)?,
-        };
-        if !stored.is_held && stored.record == released && released.ceiling != grant.ceiling() {
-            return Ok(());
-        }
         let NodeRecord { epoch, ceiling } = store.record_of(grant, &stored);
         let ceiling = store.terms().released(grant, epoch, ceiling, last)?;
+        let released = NodeRecord { epoch, ceiling };
+        // The answer to a release was lost, and it is asked for again.
+        if !stored.is_held && stored.record == released && ceiling != grant.ceiling() {
+            return Ok(());
+        }
         store.check_holder(grant, &stored).await?;
-        let record = NodeRecord { epoch, ceiling };
         if store
-            .swap(grant.node(), &stored, record, Change::Release)
+            .swap(grant.node(), &stored, released, Change::Release)
             .await?
         {
             return Ok(());

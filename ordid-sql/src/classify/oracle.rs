@@ -93,6 +93,7 @@ pub fn classify(report: &Report<'_>) -> Classified {
         names: names(report.message),
         is_missing_table: report.number == Some(NO_SUCH_TABLE),
         is_unsupported: false,
+        is_of_server: false,
     }
 }
 

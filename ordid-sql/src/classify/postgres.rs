@@ -18,6 +18,9 @@ const UNSUPPORTED: [&str; 2] = ["0A000", "42601"];
 const ABOUT_A_ROW: [&str; 2] = ["value too long for type", "numeric field overflow"];
 
 /// Says what an error means.
+///
+/// Where rows are on several machines, COMMIT is a call to another of them. That it failed within the database does not say
+/// that it was rolled back (YugabyteDB's `CommitDone`).
 pub fn classify(report: &Report<'_>) -> Classified {
     let (failure, is_about_a_row) = match report.sqlstate {
         // Aurora DSQL takes no more than 100 new connections a second. PostgreSQL has the code for other limits, too.
@@ -28,6 +31,10 @@ pub fn classify(report: &Report<'_>) -> Classified {
         Some(_) if report.is_commit && report.is_fatal => (Failure::Lost, false),
         // The session is over. Poolers say so with any code where no server is behind them.
         Some(sqlstate) if report.is_fatal && !is_about_the_client(sqlstate) => {
+            (Failure::Lost, false)
+        }
+        // The record of the transaction is not there any more, as YugabyteDB says. That may be so after it was committed.
+        _ if report.is_commit && report.message.contains("expired or aborted") => {
             (Failure::Lost, false)
         }
         // CockroachDB says so of a COMMIT whose outcome it does not know, if a time-out or a person has struck meanwhile.
@@ -52,26 +59,10 @@ pub fn classify(report: &Report<'_>) -> Classified {
             Some(sqlstate) => UNSUPPORTED.contains(&sqlstate),
             None => is_unsupported(report.message),
         },
+        is_of_server: report
+            .sqlstate
+            .is_some_and(|it| it.starts_with("XX") || it.starts_with("58")),
         ..Classified::new(report, failure, is_about_a_row)
-    }
-}
-
-/// Says what an error means where rows are on several machines. COMMIT is a call to another of them: that it failed within
-/// the database, or that the record of the transaction is not there any more, does not say that it was rolled back
-/// (YugabyteDB's `CommitDone`; CockroachDB's ambiguous results).
-pub fn classify_distributed(report: &Report<'_>) -> Classified {
-    let classified = classify(report);
-    let is_unknown = match report.sqlstate {
-        Some("40001") => report.message.contains("expired or aborted"),
-        Some(sqlstate) => sqlstate.starts_with("XX") || sqlstate.starts_with("58"),
-        None => report.message.contains("expired or aborted"),
-    };
-    match report.is_commit && is_unknown {
-        true => Classified {
-            failure: Failure::Lost,
-            ..classified
-        },
-        false => classified,
     }
 }
 
@@ -142,6 +133,7 @@ mod tests {
     use Failure::{Duplicate, Lost, Refused, Transient};
 
     use super::*;
+    use crate::EngineProfile;
 
     #[test]
     fn sqlstates_say_whether_another_time_may_succeed() {
@@ -218,26 +210,44 @@ mod tests {
     #[test]
     fn a_commit_over_several_machines_may_be_there_after_more_errors() {
         let expired = "Transaction 7 expired or aborted by a conflict: 40001";
-        for (sqlstate, message, at_commit) in [
-            ("40001", expired, Lost),
-            ("40001", "could not serialize access", Transient),
-            ("XX000", "Timed out waiting for UpdateTransaction", Lost),
-            ("58C01", "", Lost),
-            ("23503", "", Refused),
+        for (sqlstate, message, before, at_commit, over_several) in [
+            (Some("40001"), expired, Transient, Lost, Lost),
+            (
+                Some("40001"),
+                "could not serialize access",
+                Transient,
+                Transient,
+                Transient,
+            ),
+            (
+                Some("XX000"),
+                "Timed out waiting for UpdateTransaction",
+                Refused,
+                Refused,
+                Lost,
+            ),
+            (Some("58C01"), "", Refused, Refused, Lost),
+            (Some("23503"), "", Refused, Refused, Refused),
+            // Diesel keeps the SQLSTATE to itself.
+            (None, expired, Refused, Lost, Lost),
         ] {
             let report = |is_commit| Report {
-                sqlstate: Some(sqlstate),
+                sqlstate,
                 message,
                 is_commit,
                 ..Report::default()
             };
-            let failure = classify_distributed(&report(true)).failure;
-            assert_eq!(failure, at_commit, "{sqlstate}");
-            let before = [true, false].map(|distributed| match distributed {
-                true => classify_distributed(&report(false)).failure,
-                false => classify(&report(false)).failure,
-            });
-            assert_eq!(before[0], before[1]);
+            assert_eq!(classify(&report(false)).failure, before, "{sqlstate:?}");
+            for (engine, expected) in [
+                (EngineProfile::POSTGRES, at_commit),
+                (EngineProfile::YUGABYTEDB, over_several),
+                (EngineProfile::COCKROACHDB, over_several),
+                (EngineProfile::CITUS, over_several),
+                (EngineProfile::AURORA_DSQL, over_several),
+            ] {
+                let error = classify(&report(true)).of(message);
+                assert_eq!(engine.of_commit(error).failure, expected, "{sqlstate:?}");
+            }
         }
     }
 

@@ -72,6 +72,7 @@ pub fn classify(report: &Report<'_>) -> Classified {
         names: names(number, report.message),
         is_missing_table: is_missing_table(number, report.message),
         is_unsupported: false,
+        is_of_server: false,
     }
 }
 

@@ -7,8 +7,9 @@
 //! 4  settled   from here on they are known not to be, until the next attempt
 //! 5  asking    an attempt that has sent nothing yet: a record 3 or 6 follows before it sends rows
 //! 6  marked    the same as 3, for an attempt that also writes a marker row
-//! 7  chunk     number: u64 | start: u64 | end: u64 | outline: u64
-//!              the same as 6, for the rows from `start` to `end` of the plan: those before are committed
+//! 7  chunk     number: u64 | start: u64 | end: u64 | outline: u64 | begun: u64
+//!              the same as 6, for the rows from `start` to `end` of the plan: those before are committed.
+//!              `begun`, in ms since 1970, is the time of its marker row; without it, that of the unit
 //! 8  dropped   the unit behind the one that is pending was not sent, and never will be
 //! ```
 //!
@@ -191,14 +192,20 @@ pub(super) fn chunk_record(chunk: &PlanChunk) -> Vec<u8> {
         chunk.outline,
     ];
     let mut record = vec![CHUNK];
-    record.extend(numbers.iter().flat_map(|it| it.to_le_bytes()));
+    let numbers = numbers.into_iter().chain(chunk.begun);
+    record.extend(numbers.flat_map(u64::to_le_bytes));
     record
 }
 
 fn parse_chunk(bytes: &[u8]) -> Option<PlanChunk> {
     let (numbers, rest) = bytes.as_chunks();
-    let [number, start, end, outline] = numbers else {
+    let [number, start, end, outline, begun @ ..] = numbers else {
         return None;
+    };
+    let begun = match begun {
+        [] => None,
+        [begun] => Some(u64::from_le_bytes(*begun)),
+        _ => return None,
     };
     let row = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).ok();
     let rows = row(start)?..row(end)?;
@@ -206,6 +213,7 @@ fn parse_chunk(bytes: &[u8]) -> Option<PlanChunk> {
         number: u64::from_le_bytes(*number),
         rows,
         outline: u64::from_le_bytes(*outline),
+        begun,
     })
 }
 
@@ -344,5 +352,29 @@ impl<'a> RowRecords<'a> {
         (self.append)(&self.record)?;
         self.record.truncate(self.head);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_of_a_chunk_is_read_as_it_was_written_with_a_time_or_without() {
+        for begun in [Some(1_763_000_000_000), None] {
+            let chunk = PlanChunk {
+                number: 7,
+                rows: 3_000..6_000,
+                outline: u64::MAX,
+                begun,
+            };
+            let record = chunk_record(&chunk);
+            let length = if begun.is_some() { 41 } else { 33 };
+            assert_eq!(record.len(), length);
+            let cut = &record[..record.len() - 1];
+            assert!(Record::parse(cut).is_err());
+            assert!(Record::parse(&[&record[..], &[0; 16]].concat()).is_err());
+            assert_eq!(Record::parse(&record), Ok(Record::Chunk(chunk)));
+        }
     }
 }

@@ -56,6 +56,13 @@ pub enum Answer {
     DoesAndEnds,
 }
 
+impl Answer {
+    /// Whether it says this.
+    pub fn says(&self, refusal: Refusal) -> bool {
+        matches!(self, Self::Fails(it) | Self::DoesAndFails(it) if *it == refusal)
+    }
+}
+
 /// A column, and the number of its type on PostgreSQL.
 pub type Column = (&'static str, u32);
 

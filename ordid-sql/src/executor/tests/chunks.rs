@@ -113,6 +113,42 @@ fn a_lost_commit_of_a_chunk_is_found_by_its_marker_row_or_sent_again() {
     }
 }
 
+/// Marker rows are kept for a day. Otherwise no lost COMMIT of a long import could be resolved.
+#[test]
+fn a_chunk_has_a_marker_row_of_its_own_time() {
+    for (is_done, sent) in [(true, 1), (false, 2)] {
+        for is_left in [false, true] {
+            let answer = match is_done {
+                true => Answer::FailsAfter(Failure::Lost),
+                false => Answer::Fails(Failure::Lost),
+            };
+            let server = Server::default();
+            server
+                .once("1 commit", Answer::Succeeds)
+                .once("insert items 3", Answer::Fails(Failure::Refused));
+            let mut work = in_chunks(5, 2);
+            flush(&mut work, Source::new(&server)).unwrap_err();
+            // The next day.
+            work.chunked.as_mut().unwrap().id = Uuid::nil();
+            server.log();
+            server.once("2 commit", answer);
+            let flushed = match is_left {
+                false => flush(&mut work, Source::new(&server)),
+                // By another flush, soon after.
+                true => {
+                    let error = flush(&mut work, Source::only(&server)).unwrap_err();
+                    assert!(error.is_commit_unknown());
+                    flush(&mut work, Source::new(&server))
+                }
+            };
+            assert_eq!((flushed.unwrap().rows(), server.items().len()), (5, 5));
+            let log = server.log();
+            let count = |what: &str| log.iter().filter(|it| it.ends_with(what)).count();
+            assert_eq!(count("insert items 3:c 4:d"), sent);
+        }
+    }
+}
+
 #[test]
 fn a_chunk_whose_outcome_is_unknown_is_looked_for_by_the_next_flush() {
     let server = Server::default();

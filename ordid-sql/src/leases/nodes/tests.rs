@@ -341,7 +341,15 @@ fn a_release_keeps_what_was_used() {
     );
     let update = word("UPDATE", &[NOW + 42, 2, 7, NOW + 3_000]);
     let read = word("SELECT", &[2]);
-    assert_eq!(script.asked(), [read.clone(), update.clone(), read, update]);
+    assert_eq!(
+        script.asked(),
+        [read.clone(), update.clone(), read.clone(), update]
+    );
+    // Its answer was lost: nothing is written back.
+    let script = Script::new(vec![rows(vec![vec![7, NOW + 42, NOW]]), changed(1)]);
+    assert_eq!(ready(four(&script).release(&grant, Some(at(41)))), Ok(()));
+    let again = word("UPDATE", &[NOW + 42, 2, 7, NOW + 42]);
+    assert_eq!(script.asked(), [read, again]);
 }
 
 fn disposable<D: CounterDialect>() -> (String, Arc<str>) {

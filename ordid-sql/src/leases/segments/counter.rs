@@ -8,7 +8,7 @@ use ordid_core::{
     storage::Dialect as _,
 };
 
-use super::Seen;
+use super::{Seen, went_back};
 use crate::leases::{
     StoreDriver,
     numbers::{
@@ -50,7 +50,7 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
 
     fn of(store: Store<S>, name: String, table: String) -> Self {
         let reserve = format!(
-            "UPDATE {{t}} SET value = {} WHERE name = ? AND value <= ?{}",
+            "UPDATE {{t}} SET value = {} WHERE name = ? AND value BETWEEN ? AND ?{}",
             S::Dialect::ADDED,
             S::Dialect::returning("value")
         );
@@ -123,7 +123,7 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
     }
 
     /// Why nothing was reserved.
-    async fn refused(&self, count: NonZeroU32) -> Error {
+    async fn refused(&self, before: i64, count: NonZeroU32) -> Error {
         let read = self.store.ask(&self.read, &[Text(&self.name)]).await;
         match read.map(|answer| answer.row()) {
             Err(error) => error,
@@ -131,6 +131,7 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
                 CoordinationFailure::StateLost,
                 "is missing: make it once with `create`, above all numbers that were used",
             ),
+            Ok(Some([value])) if value < before => went_back(&self.to_string(), before),
             Ok(Some([value])) => self.error(
                 CoordinationFailure::CounterExhausted,
                 &format!("is at {value}: {count} more are above {}", i64::MAX),
@@ -148,11 +149,16 @@ impl<S: StoreDriver<Dialect: CounterDialect>> AsyncSegmentSource for SqlCounter<
 
     async fn reserve(&self, count: NonZeroU32) -> Result<Segment, Error> {
         let number = i64::from(count.get());
-        let values = [Number(number), Text(&self.name), Number(i64::MAX - number)];
         let before = self.seen.before();
+        let values = [
+            Number(number),
+            Text(&self.name),
+            Number(before),
+            Number(i64::MAX - number),
+        ];
         let answer = self.store.ask(&self.reserve, &values).await?;
         let Some(last) = answer.returned() else {
-            return Err(self.refused(count).await);
+            return Err(self.refused(before, count).await);
         };
         let first = last - (number - 1);
         self.seen.check(before, first, last, &self.to_string())?;

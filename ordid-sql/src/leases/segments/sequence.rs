@@ -8,10 +8,10 @@ use ordid_core::{
     storage::{Dialect as _, dialect::Postgres},
 };
 
-use super::Seen;
+use super::{Seen, went_back};
 use crate::leases::{
     StoreDriver,
-    numbers::{Statement, checked_name},
+    numbers::{Statement, Value::Number, checked_name},
     store::Store,
 };
 
@@ -27,6 +27,8 @@ use crate::leases::{
 /// lower the increment, restart the sequence behind the last block in the same statement: `ALTER SEQUENCE .. INCREMENT
 /// BY 10 RESTART WITH n`, where `n` is at least `last_value` plus the old increment. Stop the processes that reserve
 /// numbers first, so that `last_value` does not change in between.
+///
+/// The role needs `USAGE` on the sequence.
 ///
 /// A reservation is of one block, all of it or the beginning: ask for as many numbers as the increment.
 #[doc(alias = "nextval")]
@@ -48,11 +50,14 @@ impl<S: StoreDriver<Dialect = Postgres>> PgSequence<S> {
     /// a [`Mismatch`](CoordinationFailure::Mismatch).
     pub fn new(database: S::Options, name: &str, increment: NonZeroU32) -> Result<Self, Error> {
         let name = checked_name(name)?.to_owned();
+        // A sequence that has gone back is not moved on. It is NULL where it has given nothing yet.
+        //
         // `nextval` waits for an open ALTER SEQUENCE. The snapshot of the statement is older than that, so the table
         // `pg_sequence` would still have the old increment; this function reads the new one. It is called after
         // `nextval`, because its argument depends on the number.
         let next = "SELECT number, now.increment, now.cache_size, CAST(CAST(now.cycle_option AS int) AS bigint) \
-                    FROM (SELECT nextval('{t}'::regclass) AS number OFFSET 0) AS reserved, \
+                    FROM (SELECT nextval('{t}'::regclass) AS number \
+                    WHERE COALESCE(pg_catalog.pg_sequence_last_value('{t}'::regclass) >= ?, true) OFFSET 0) AS reserved, \
                     LATERAL pg_catalog.pg_sequence_parameters(\
                     CASE WHEN number IS NULL THEN NULL ELSE '{t}'::regclass END) AS now";
         Ok(Self {
@@ -117,9 +122,14 @@ impl<S: StoreDriver<Dialect = Postgres>> AsyncSegmentSource for PgSequence<S> {
             ));
         }
         let before = self.seen.before();
-        let answer = self.store.ask(&self.next, &[]).await?;
+        let what = format!("the sequence {}", self.name);
+        // The sequence itself has the first number of the last block.
+        let answer = self
+            .store
+            .ask(&self.next, &[Number(before - increment + 1)])
+            .await?;
         let Some([first, found, cache, cycles]) = answer.row() else {
-            return Err(self.error(CoordinationFailure::StateLost, "is not in the catalogue"));
+            return Err(went_back(&what, before));
         };
         if (found, cache, cycles) != (increment, 1, 0) {
             return Err(self.error(
@@ -132,7 +142,6 @@ impl<S: StoreDriver<Dialect = Postgres>> AsyncSegmentSource for PgSequence<S> {
             ));
         }
         let segment = Segment::new(first, count.get(), 1)?;
-        let what = format!("the sequence {}", self.name);
         self.seen
             .check(before, first, first.saturating_add(increment - 1), &what)?;
         Ok(segment)

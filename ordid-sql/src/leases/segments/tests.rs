@@ -72,8 +72,9 @@ fn a_counter_gives_the_numbers_up_to_what_it_returned() {
         panic!("two statements");
     };
     let below = (i64::MAX - 3).to_string();
-    assert_eq!(once.1, ["3", "orders", &below]);
+    assert_eq!(once.1, ["3", "orders", "0", &below]);
     assert_eq!(again.0, "UPDATE");
+    assert_eq!(again.1[2], "12", "no lower than it was");
     // MySQL says it by LAST_INSERT_ID.
     let answer = crate::leases::numbers::Answer {
         changed: 1,
@@ -89,10 +90,10 @@ fn why_a_counter_gave_nothing_is_told() {
     let there = |value| rows(vec![vec![value]]);
     for (answers, expected) in [
         (
-            vec![there(12), there(12)],
-            "the store's ceiling went back: counter orders in table ordid_counters of SQLite gave 12 after \
-             12: the database was restored from a copy, or fell over to one that lagged behind; raise the \
-             counter above all numbers that were used",
+            vec![there(12), changed(0), there(11)],
+            "the store's ceiling went back: counter orders in table ordid_counters of SQLite has given 12, and \
+             is below that now: the database was restored from a copy, or fell over to one that lagged behind; \
+             raise the counter above all numbers that were used",
         ),
         (
             vec![there(1), changed(0), rows(vec![])],
@@ -120,6 +121,7 @@ fn a_sequence_gives_blocks_of_its_own_increment_alone() {
         catalogue(11, 20, 0),
         catalogue(11, 10, 1),
         rows(vec![]),
+        // It has not given anything since it was made anew.
         catalogue(1, 10, 0),
     ]);
     let ids = PgSequence::<Scripted<Postgres>>::new(Arc::clone(&script), "ids", count(10)).unwrap();
@@ -127,8 +129,8 @@ fn a_sequence_gives_blocks_of_its_own_increment_alone() {
     for expected in [
         "has INCREMENT BY 20 CACHE 1, expected INCREMENT BY 10 CACHE 1 NO CYCLE",
         "has INCREMENT BY 10 CACHE 1 CYCLE, expected INCREMENT BY 10 CACHE 1 NO CYCLE",
-        "is not in the catalogue",
-        "gave 1 after 10",
+        "has given 10, and is below that now",
+        "has given 10, and is below that now",
     ] {
         let error = first(&ids, 10).unwrap_err();
         assert!(
@@ -138,6 +140,9 @@ fn a_sequence_gives_blocks_of_its_own_increment_alone() {
     }
     let asked = script.asked();
     assert_eq!(asked.len(), 5);
+    // The first number of the last block.
+    assert_eq!(asked[0].1, ["-9"]);
+    assert_eq!(asked[4].1, ["1"]);
     let error = first(&ids, 11).unwrap_err();
     assert!(
         error.ends_with("gives 10 numbers at once, and not 11: raise its increment"),
@@ -173,7 +178,8 @@ fn a_ticket_server_that_does_not_answer_is_passed_over_and_asked_last() {
     let words: Vec<_> = asked.iter().map(|(word, _)| word.as_str()).collect();
     // The settings of a new connection, its check, and the question.
     assert_eq!(words, ["SET", "SELECT", "UPDATE"]);
-    assert_eq!(asked[2].1, ["6", "2", "2", &(i64::MAX - 6).to_string()]);
+    let (least, most) = (i64::MIN.to_string(), (i64::MAX - 6).to_string());
+    assert_eq!(asked[2].1, ["6", "2", "2", &least, &most]);
     assert_eq!(first(&tickets, 1), Ok(8));
     assert_eq!(silent.asked().len(), 2, "settings and check, once");
 }

@@ -13,7 +13,7 @@ use std::{
     num::NonZeroU32,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -25,7 +25,7 @@ use ordid_core::{
     storage::{Dialect as _, dialect::MySql},
 };
 
-use super::Seen;
+use super::{Seen, went_back};
 use crate::leases::{
     StoreDriver,
     numbers::{Statement, Value::Number, checked_name},
@@ -44,7 +44,8 @@ pub enum TicketForm {
     LastInsertId,
     /// `REPLACE INTO .. (stub) VALUES ('a')` on an `AUTO_INCREMENT` table, as Flickr did, beside programs that do
     /// the same. Its numbers are the server's `auto_increment_increment` apart. Slow, a row for each number,
-    /// and servers undo some of those statements as deadlocks; they are sent again.
+    /// and servers undo some of those statements as deadlocks; they are sent again. A server whose numbers have gone
+    /// back is not asked again by this value: raise its `AUTO_INCREMENT` and start the program again.
     Replace,
 }
 
@@ -92,6 +93,7 @@ struct Server<S: StoreDriver> {
     store: Store<S>,
     offset: u32,
     seen: Seen,
+    went_back: AtomicBool,
     failed: Mutex<Option<Instant>>,
 }
 
@@ -296,14 +298,20 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
         let first = match self.form {
             TicketForm::LastInsertId => {
                 let sql = "UPDATE {t} SET id = LAST_INSERT_ID(id + ?) WHERE stub = 'a' AND increment_by = ? \
-                           AND offset_by = ? AND id <= ?";
+                           AND offset_by = ? AND id BETWEEN ? AND ?";
                 let by = number * increment;
-                let values = [by, increment, offset, i64::MAX - by].map(Number);
+                // A server that has given nothing yet may be below zero.
+                let least = if before > 0 { before } else { i64::MIN };
+                let values = [by, increment, offset, least, i64::MAX - by].map(Number);
                 let answer = server.store.ask(&self.sql(sql), &values).await?;
                 match answer.returned() {
                     Some(last) => last - steps,
-                    None => return Err(self.refused(server, number).await),
+                    None => return Err(self.refused(server, least, number).await),
                 }
+            }
+            // No statement gives an AUTO_INCREMENT number on a condition. So this process asks no more.
+            TicketForm::Replace if server.went_back.load(Ordering::Relaxed) => {
+                return Err(went_back(&self.name_of(server), before));
             }
             TicketForm::Replace => self.replace(server, number).await?,
         };
@@ -315,10 +323,13 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
             ));
         }
         let segment = Segment::new(first, count.get(), self.increment)?;
-        server
+        let checked = server
             .seen
-            .check(before, first, first + steps, "the ticket server")?;
-        Ok(segment)
+            .check(before, first, first + steps, &self.name_of(server));
+        server
+            .went_back
+            .fetch_or(checked.is_err(), Ordering::Relaxed);
+        checked.map(|()| segment)
     }
 
     /// Takes so many numbers of the form [`Replace`](TicketForm::Replace), and returns the first.
@@ -343,7 +354,7 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
     }
 
     /// Why the row was not changed.
-    async fn refused(&self, server: &Server<S>, number: i64) -> Error {
+    async fn refused(&self, server: &Server<S>, least: i64, number: i64) -> Error {
         let sql = self.sql("SELECT id, increment_by, offset_by FROM {t} WHERE stub = 'a'");
         let read = server.store.ask(&sql, &[]).await;
         let (increment, offset) = (i64::from(self.increment), i64::from(server.offset));
@@ -359,6 +370,7 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
                 CoordinationFailure::Mismatch,
                 &format!("counts by {found} from {of}, expected by {increment} from {offset}"),
             ),
+            Ok(Some([id, ..])) if id < least => went_back(&self.name_of(server), least),
             Ok(Some([id, ..])) => self.error(
                 server,
                 CoordinationFailure::CounterExhausted,
@@ -371,11 +383,11 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
     }
 
     fn error(&self, server: &Server<S>, failure: CoordinationFailure, problem: &str) -> Error {
-        let (offset, table) = (server.offset, &self.table);
-        Error::coordination(
-            failure,
-            format!("table {table} of ticket server {offset} {problem}"),
-        )
+        Error::coordination(failure, format!("{} {problem}", self.name_of(server)))
+    }
+
+    fn name_of(&self, server: &Server<S>) -> String {
+        format!("table {} of ticket server {}", self.table, server.offset)
     }
 
     /// The servers in the order in which they are asked.
@@ -433,6 +445,7 @@ impl<S: StoreDriver> Server<S> {
             store,
             offset,
             seen: Seen::default(),
+            went_back: AtomicBool::default(),
             failed: Mutex::default(),
         }
     }

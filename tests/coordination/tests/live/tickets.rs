@@ -165,10 +165,11 @@ async fn ends(options: &[MySqlConnectOptions]) -> Outcome {
     let tickets = Tickets64::new(options.to_vec(), TicketForm::LastInsertId, 2)?;
     tickets.reserve(count(10)).await?;
     sql::<MySql>(&options[0], "UPDATE ordid_tickets SET id = 1").await?;
-    assert_eq!(
-        failure(tickets.reserve(count(1)).await),
-        Some(CoordinationFailure::CeilingRegressed)
-    );
+    let regressed = Some(CoordinationFailure::CeilingRegressed);
+    // However often it is asked, it comes no nearer to the numbers that others have.
+    for _ in 0..20 {
+        assert_eq!(failure(tickets.reserve(count(1)).await), regressed);
+    }
     let end = format!("UPDATE ordid_tickets SET id = {}", i64::MAX - 4);
     sql::<MySql>(&options[0], &end).await?;
     let segment = tickets.reserve(count(2)).await?;
@@ -185,6 +186,15 @@ async fn ends(options: &[MySqlConnectOptions]) -> Outcome {
     sql::<MySql>(&options[0], &end).await?;
     assert_eq!(tickets.reserve(count(1)).await?.first(), Some(i64::MAX));
     assert_eq!(failure(tickets.reserve(count(1)).await), exhausted);
+
+    // A copy that lacks the last numbers.
+    sql::<MySql>(&options[0], "TRUNCATE TABLE Tickets64").await?;
+    for _ in 0..3 {
+        assert_eq!(failure(tickets.reserve(count(1)).await), regressed);
+    }
+    // The first of them was given when it was found out.
+    let own = Tickets64::new(options.to_vec(), TicketForm::Replace, 2)?;
+    assert_eq!(own.reserve(count(1)).await?.first(), Some(3));
     Ok(())
 }
 

@@ -63,6 +63,21 @@ pub const CONFLICTS: Refusal = postgres(
      the first command in the transaction. Consider using READ COMMITTED isolation level.)",
 );
 
+/// YugabyteDB: a tablet server did not answer in time.
+pub const TIMED_OUT: Refusal = postgres(
+    "XX000",
+    "Timed out: UpdateTransaction RPC (request call id 7) to 10.0.0.2:9100 timed out after 10.000s",
+);
+
+/// YugabyteDB: the record of a transaction is gone.
+pub const EXPIRED: Refusal = postgres(
+    "40001",
+    "Transaction 5f2a expired or aborted by a conflict",
+);
+
+/// PostgreSQL, and a server behind its protocol: a file cannot be written.
+pub const IO_ERROR: Refusal = postgres("58030", "could not write to file: Input/output error");
+
 /// YugabyteDB and PostgreSQL.
 pub const DEADLOCK_DETECTED: Refusal = postgres("40P01", "deadlock detected");
 
