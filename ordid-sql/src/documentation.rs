@@ -287,8 +287,8 @@ and no flush calls it.
     };
     (remove_old_markers) => {
         "\
-Deletes the rows of `ordid_flushes` that are more than a day old, in a transaction of its own, and returns how many
-there were.
+Deletes the rows of `ordid_flushes` that are more than a day old, and returns how many there were. It deletes 1,000 in
+each transaction. If one of them fails, those before it stay deleted.
 
 Call it once a day or so, from one program or several. A marker row is looked for by the flush that wrote it, and by the
 next flush of the same unit of work if a COMMIT is unknown: a matter of seconds or minutes. So a day is safe, unless a

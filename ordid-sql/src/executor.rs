@@ -234,6 +234,16 @@ impl<B: RowBinder> Work<B> {
             }
         }
         link.scope = Some(scope);
+        if scope == TransactionScope::Savepoint && !writer.engine.savepoints {
+            self.not_begun(was_in_doubt);
+            return Err(FlushError::state(
+                format!(
+                    "{} has no savepoints, so a flush inside a transaction cannot be undone by itself",
+                    writer.engine.name
+                ),
+                "flush in a transaction of its own, by `flush`",
+            ));
+        }
         if self.part.is_some() && scope == TransactionScope::Savepoint {
             self.not_begun(was_in_doubt);
             return Err(FlushError::state(

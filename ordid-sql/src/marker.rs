@@ -46,6 +46,9 @@ pub const MARKERS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// the decision of a two-phase commit just before a recovery looks for it.
 const TELLS: Duration = Duration::from_secs(12 * 60 * 60);
 
+/// How many marker rows one transaction deletes. Aurora DSQL takes 3,000 rows, and other clusters have limits of bytes.
+const AT_ONCE: u64 = 1_000;
+
 /// Deletes the marker rows that are more than a day old, and returns how many there were. For adapters.
 ///
 /// # Errors
@@ -61,19 +64,27 @@ pub fn remove_old_markers<S: ConnectionSource>(
     async move {
         let engine = source.engine();
         let writer = Writer::of::<Binder<S>>(&engine);
-        let statement = writer.old_markers();
+        let statement = writer.old_markers(AT_ONCE);
+        let first_kept = first_marker_since(MARKERS_KEPT, SystemClock.now());
         let (connection, _) = source.get(false).await?;
         let scope = connection.check(TransactionScope::Transaction).await?;
-        let mut open = connection.begin(Begin::of(scope, &engine)).await?;
-        let values = Binder::<S>::of_marker(first_marker_since(MARKERS_KEPT, SystemClock.now()));
-        let changed = open.execute(&statement, values).await;
-        let changed = changed
-            .map_err(|failed| FlushError::record(S::Connection::ADAPTER, &engine, failed.error))?;
-        open.commit().await.map_err(FlushError::commit)?;
-        Ok(match changed {
-            Changed::Rows(rows) => rows,
-            Changed::OfEach(rows) => rows.into_iter().sum(),
-        })
+        let mut removed = 0;
+        loop {
+            let mut open = connection.begin(Begin::of(scope, &engine)).await?;
+            let values = Binder::<S>::of_marker(first_kept);
+            let changed = open.execute(&statement, values).await.map_err(|failed| {
+                FlushError::record(S::Connection::ADAPTER, &engine, failed.error)
+            })?;
+            open.commit().await.map_err(FlushError::commit)?;
+            let rows = match changed {
+                Changed::Rows(rows) => rows,
+                Changed::OfEach(rows) => rows.into_iter().sum(),
+            };
+            removed += rows;
+            if rows < AT_ONCE {
+                return Ok(removed);
+            }
+        }
     }
 }
 

@@ -86,7 +86,7 @@ impl<F> Drop for InSpan<F> {
     }
 }
 
-/// Tells once of each table that all of its inserts go to one range of the engine's.
+/// Tells once of each table of an engine that all of its inserts go to one range of the engine's.
 pub fn hot_spot(table: &'static str, engine: &'static str) {
     #[cfg(feature = "tracing")]
     {
@@ -95,9 +95,9 @@ pub fn hot_spot(table: &'static str, engine: &'static str) {
             sync::{Mutex, PoisonError},
         };
 
-        static TOLD: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+        static TOLD: Mutex<BTreeSet<[&str; 2]>> = Mutex::new(BTreeSet::new());
         let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.insert(table) {
+        if told.insert([engine, table]) {
             tracing::warn!(
                 target: "ordid",
                 table,

@@ -91,6 +91,9 @@ pub struct EngineProfile {
     /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a
     /// COMMIT was lost.
     pub local_locks: ServerFact,
+    /// Whether there are savepoints. Without them a flush cannot write into the user's transaction, and is refused before it
+    /// sends anything.
+    pub savepoints: bool,
     /// Whether rows are on several machines, so that COMMIT is a call to others. An error within the server then does not
     /// say that the transaction was rolled back.
     pub is_distributed: bool,
@@ -176,6 +179,8 @@ pub(crate) struct Words {
     /// What stands behind a change so that the server answers with the number of rows; empty where the
     /// protocol counts them.
     pub(crate) counted: &'static str,
+    /// The [`DELETE`](StatementDialect::DELETE_FIRST) of some of the rows that a condition names.
+    pub(crate) delete_first: &'static str,
     /// Two texts that make a query read committed rows only, at any isolation level: one stands behind the table's name,
     /// the other at the end.
     pub(crate) reads_committed: [&'static str; 2],
@@ -241,7 +246,8 @@ impl EngineProfile {
     };
 
     /// Aurora DSQL, by its documentation; it was tried with an emulator. A transaction changes at most 3,000 rows of 10 MiB,
-    /// so a larger unit of work goes [in chunks](crate::ChunkLimits). It has no `COPY`, no savepoint (and so no
+    /// so a larger unit of work goes [in chunks](crate::ChunkLimits), of half as many bytes: what indexes and keys add is
+    /// known to the server only. It has no `COPY`, no savepoint (and so no
     /// `flush_in`) and no temporary table. Transactions never wait for each other: the later COMMIT is refused, and the
     /// flush tries again.
     pub const AURORA_DSQL: Self = Self {
@@ -249,9 +255,10 @@ impl EngineProfile {
         two_phase: TwoPhase::None,
         splits_by_key: true,
         max_transaction_rows: Some(3_000),
-        max_transaction_bytes: Some(10 << 20),
+        max_transaction_bytes: Some(5 << 20),
         bulk: false,
         temporary_tables: false,
+        savepoints: false,
         is_distributed: true,
         bounds_waits: LockWaits::AsSet,
         // Two transactions may insert the same key, until one is committed.
@@ -315,7 +322,8 @@ impl EngineProfile {
     .which_stages(catalog::mysql_can_stage)
     .which_writes(catalog::mysql_can_write);
 
-    /// TiDB, by its documentation: a transaction has at most 100 MB, a row 6 MiB. Reads see a snapshot of committed rows,
+    /// TiDB, by its documentation: a transaction has at most 100 MB, of which a
+    /// chunk takes half, as the server counts indexes and keys, too; a row has at most 6 MiB. Reads see a snapshot of committed rows,
     /// and it has no `FOR SHARE`. Keys that rise put all inserts on one region: it has `AUTO_RANDOM` for its own keys.
     pub const TIDB: Self = Self {
         name: "TiDB",
@@ -323,7 +331,7 @@ impl EngineProfile {
         two_phase: TwoPhase::None,
         splits_by_key: true,
         splits: Splits::SplitTable,
-        max_transaction_bytes: Some(100_000_000),
+        max_transaction_bytes: Some(50_000_000),
         tree_deletes: TreeDeletes::OneDepth,
         temporary_tables: false,
         ask_before_savepoint: None,
@@ -458,6 +466,7 @@ impl EngineProfile {
             bounds_waits: LockWaits::AsSet,
             counts_inserts: true,
             local_locks: ServerFact::Known(false),
+            savepoints: true,
             is_distributed: false,
             splits_by_key: false,
             splits: Splits::ByItself,
@@ -469,6 +478,7 @@ impl EngineProfile {
                 quote_table: <D as Dialect>::quote_table,
                 placeholder: D::push_placeholder,
                 counted: D::COUNTED,
+                delete_first: D::DELETE_FIRST,
                 reads_committed: ["", ""],
                 reads_snapshots: false,
                 confirms: None,
@@ -632,6 +642,33 @@ mod tests {
         EngineProfile::BABELFISH,
         EngineProfile::ORACLE,
     ];
+
+    #[test]
+    fn engines_of_several_machines_are_marked() {
+        let engines = [
+            EngineProfile::AURORA_DSQL,
+            EngineProfile::COCKROACHDB,
+            EngineProfile::YUGABYTEDB,
+            EngineProfile::CITUS,
+            EngineProfile::TIDB,
+            EngineProfile::VITESS,
+            EngineProfile::GALERA,
+            EngineProfile::GROUP_REPLICATION,
+        ];
+        let names = |has: fn(&EngineProfile) -> bool| {
+            let marked = engines.iter().filter(|it| has(it));
+            marked.map(|it| it.name).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names(|it| it.splits_by_key),
+            ["Aurora DSQL", "CockroachDB", "TiDB"]
+        );
+        assert_eq!(
+            names(|it| it.is_distributed),
+            ["Aurora DSQL", "CockroachDB", "YugabyteDB", "Citus"]
+        );
+        assert_eq!(names(|it| !it.savepoints), ["Aurora DSQL"]);
+    }
 
     /// The texts of their documentation, and of the servers that run here.
     #[test]

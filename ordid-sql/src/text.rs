@@ -391,11 +391,17 @@ impl Writer<'_> {
         }
     }
 
-    /// Deletes the marker rows below a key.
-    pub(crate) fn old_markers(self) -> Statement {
-        let mut sql = format!("DELETE FROM {MARKER_TABLE} WHERE id < ");
-        self.placeholder(&mut sql, 1);
-        sql.push_str(self.engine.words.counted);
+    /// Deletes so many of the marker rows below a key.
+    pub(crate) fn old_markers(self, rows: u64) -> Statement {
+        let mut is_old = "id < ".to_owned();
+        self.placeholder(&mut is_old, 1);
+        let words = &self.engine.words;
+        let mut sql = words
+            .delete_first
+            .replace("{t}", MARKER_TABLE)
+            .replace("{where}", &is_old)
+            .replace("{n}", &rows.to_string());
+        sql.push_str(words.counted);
         Statement {
             kind: StatementKind::Delete,
             is_kept: self.keeps(&sql, false),

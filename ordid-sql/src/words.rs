@@ -18,18 +18,28 @@ pub trait StatementDialect: Dialect {
     /// A query returns its first `{n}` rows alone if these texts stand before its columns and behind its order.
     const FIRST: [&'static str; 2] = ["", " LIMIT {n}"];
 
+    /// A DELETE of so many rows at most of a table with the key `id`, that a condition names.
+    const DELETE_FIRST: &'static str =
+        "DELETE FROM {t} WHERE id IN (SELECT id FROM {t} WHERE {where} ORDER BY id LIMIT {n})";
+
     /// Writes a parameter; they are counted from 1.
     fn push_placeholder(sql: &mut String, number: usize);
 }
 
+/// `DELETE` with `TOP`, which takes no order.
+const DELETE_TOP: &str = "DELETE TOP ({n}) FROM {t} WHERE {where}";
+
 /// Dialects that number their parameters behind a prefix.
 macro_rules! numbered {
     ($($dialect:ty: $prefix:literal, as_text: $as_text:expr $(, counted: $counted:literal)?
-      $(, first: $first:expr)?;)+) => {
+      $(, first: $first:expr, delete_first: $delete_first:expr)?;)+) => {
         $(impl StatementDialect for $dialect {
             $(const COUNTED: &'static str = $counted;)?
             const AS_TEXT: [&'static str; 2] = $as_text;
-            $(const FIRST: [&'static str; 2] = $first;)?
+            $(
+                const FIRST: [&'static str; 2] = $first;
+                const DELETE_FIRST: &'static str = $delete_first;
+            )?
 
             fn push_placeholder(sql: &mut String, number: usize) {
                 sql.push_str($prefix);
@@ -41,19 +51,21 @@ macro_rules! numbered {
 
 numbered! {
     Postgres: "$", as_text: ["CAST(", " AS TEXT)"];
-    Oracle: ":", as_text: ["TO_CHAR(", ")"], first: ["", " FETCH FIRST {n} ROWS ONLY"];
+    Oracle: ":", as_text: ["TO_CHAR(", ")"], first: ["", " FETCH FIRST {n} ROWS ONLY"],
+        delete_first: "DELETE FROM {t} WHERE {where} AND ROWNUM <= {n}";
     // A login or a server may have `SET NOCOUNT ON`. Times are written as in ISO 8601.
     SqlServer: "@P", as_text: ["CONVERT(nvarchar(64), ", ", 121)"], counted: "; SELECT @@ROWCOUNT",
-        first: ["TOP ({n}) ", ""];
+        first: ["TOP ({n}) ", ""], delete_first: DELETE_TOP;
     Babelfish: "@P", as_text: ["CONVERT(nvarchar(64), ", ", 121)"], counted: "; SELECT @@ROWCOUNT",
-        first: ["TOP ({n}) ", ""];
+        first: ["TOP ({n}) ", ""], delete_first: DELETE_TOP;
 }
 
 /// Dialects that do not number their parameters.
 macro_rules! unnumbered {
-    ($($dialect:ty: $as_text:expr;)+) => {
+    ($($dialect:ty: $as_text:expr $(, delete_first: $delete_first:expr)?;)+) => {
         $(impl StatementDialect for $dialect {
             const AS_TEXT: [&'static str; 2] = $as_text;
+            $(const DELETE_FIRST: &'static str = $delete_first;)?
 
             fn push_placeholder(sql: &mut String, _number: usize) {
                 sql.push('?');
@@ -63,7 +75,8 @@ macro_rules! unnumbered {
 }
 
 unnumbered! {
-    MySql: ["CAST(", " AS CHAR)"];
+    // With an order, replication by statements deletes the same rows.
+    MySql: ["CAST(", " AS CHAR)"], delete_first: "DELETE FROM {t} WHERE {where} ORDER BY id LIMIT {n}";
     Sqlite: ["CAST(", " AS TEXT)"];
 }
 

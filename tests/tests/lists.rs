@@ -365,17 +365,18 @@ fn the_table_of_engines_has_what_their_profiles_have() {
         ),
     ] {
         let takes = match (engine.max_transaction_rows, engine.max_transaction_bytes) {
-            (Some(3_000), Some(0xa0_0000)) => "3,000 rows, 10 MiB",
-            (None, Some(100_000_000)) => "100 MB",
+            (Some(3_000), Some(0x50_0000)) => "3,000 rows, 5 MiB",
+            (None, Some(50_000_000)) => "50 MB",
             (None, Some(75_000_000)) => "75 MB",
             (None, Some(0x4000_0000)) => "1 GiB",
             (None, None) => "any",
             other => panic!("{name}: how is {other:?} written?"),
         };
         let line = format!(
-            "| {title} | `{name}` | {takes} | {} | {} | {} |",
+            "| {title} | `{name}` | {takes} | {} | {} | {} | {} |",
             yes_or_no(engine.bulk),
             yes_or_no(engine.defer.is_some()),
+            yes_or_no(engine.savepoints),
             yes_or_no(engine.temporary_tables),
         );
         assert!(

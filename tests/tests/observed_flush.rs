@@ -119,10 +119,15 @@ fn keys_that_rise_are_told_of_where_they_make_a_hot_spot() {
     let ends = "recorded retries=0".to_owned();
     let warning = "WARN message=keys that rise put all inserts on one range: take a spread key, see the guide, \
                    \"Beyond one machine\" table=\"events\" engine=\"SQLite\"";
+    // A table of the same name on another engine.
+    let mut other = engine;
+    other.name = "CockroachDB";
+    let of_other = warning.replace("SQLite", other.name);
     for (engine, warnings) in [
         (EngineProfile::SQLITE, vec![]),
         (engine, vec![warning.to_owned()]),
         (engine, vec![]),
+        (other, vec![of_other]),
     ] {
         let told = observed(async || flush(engine).await).told;
         let expected = [vec![begins.clone()], warnings, vec![ends.clone()]].concat();

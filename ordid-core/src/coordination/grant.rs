@@ -605,10 +605,7 @@ mod tests {
         let regressed = Some(CoordinationFailure::CeilingRegressed);
         assert_eq!(failure(again(5, 502)), regressed);
         assert_eq!(failure(again(4, 501)), regressed);
-        assert_eq!(
-            failure(again(6, 501)),
-            Some(CoordinationFailure::Fenced)
-        );
+        assert_eq!(failure(again(6, 501)), Some(CoordinationFailure::Fenced));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use libtest_mimic::Trial;
 use ordid::{
     clock::{Clock as _, SystemClock, Timestamp},
     scheme::{TimeOrdered as _, UuidV7},
+    uuid::Uuid,
 };
 use ordid_sqlx::Retry;
 use sqlx::Sqlite;
@@ -122,19 +123,28 @@ async fn created<W: Flusher>(site: Site<W::Database>) -> Outcome {
     work.flush_to(options, PATIENCE).await?;
     assert_eq!(changed(&site).await?, [20, 0]);
 
+    let key = |id: Uuid| match W::Database::KEY {
+        "uuid" => format!("'{id}'"),
+        _ => format!("x'{}'", id.simple()),
+    };
     let now = SystemClock.now().as_unix_millis();
     for hours in [1, 23, 25, 1_000] {
         let made = now - hours * 60 * 60 * 1_000;
-        let (key, _) = UuidV7::bounds_at(Timestamp::from_unix_millis(made)?)?;
-        let key = match W::Database::KEY {
-            "uuid" => format!("'{key}'"),
-            _ => format!("x'{}'", key.simple()),
-        };
-        let insert = format!("INSERT INTO ordid_flushes (id) VALUES ({key})");
+        let (id, _) = UuidV7::bounds_at(Timestamp::from_unix_millis(made)?)?;
+        let insert = format!("INSERT INTO ordid_flushes (id) VALUES ({})", key(id));
         site.execute(&insert).await?;
     }
     assert_eq!(W::remove_old_markers(options).await?, 2);
     assert_eq!(W::remove_old_markers(options).await?, 0);
+    // More than one transaction deletes.
+    let (last, _) = UuidV7::bounds_at(Timestamp::from_unix_millis(1_000)?)?;
+    for first in (0..2_500).step_by(500) {
+        let keys = (first..first + 500).map(|number| key(Uuid::from_u128(last.as_u128() + number)));
+        let keys: Vec<_> = keys.map(|key| format!("({key})")).collect();
+        let insert = format!("INSERT INTO ordid_flushes (id) VALUES {}", keys.join(", "));
+        site.execute(&insert).await?;
+    }
+    assert_eq!(W::remove_old_markers(options).await?, 2_500);
     let kept = site.numbers("SELECT COUNT(*) FROM ordid_flushes").await?;
     assert_eq!(kept, [3], "two of today, and that of the flush");
     Ok(())

@@ -70,10 +70,7 @@ pub const TIMED_OUT: Refusal = postgres(
 );
 
 /// YugabyteDB: the record of a transaction is gone.
-pub const EXPIRED: Refusal = postgres(
-    "40001",
-    "Transaction 5f2a expired or aborted by a conflict",
-);
+pub const EXPIRED: Refusal = postgres("40001", "Transaction 5f2a expired or aborted by a conflict");
 
 /// PostgreSQL, and a server behind its protocol: a file cannot be written.
 pub const IO_ERROR: Refusal = postgres("58030", "could not write to file: Input/output error");
