@@ -578,10 +578,10 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
         Self::from_raw(outside)
     }
 
-    /// Returns what shows that a cursor of the key was made here; `None` if the key type has no mask.
+    /// Returns what shows that a cursor of the key, with this text, was made here; `None` if the key type has no mask.
     #[doc(hidden)]
     #[inline]
-    fn __cursor_seal(self) -> Option<u64> {
+    fn __cursor_seal(self, _text: &str) -> Option<u64> {
         None
     }
 

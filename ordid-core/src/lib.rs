@@ -1,11 +1,10 @@
 //! Ordered primary keys, without a driver and without async: raw keys and key types
 //! ([`key`]), time and randomness ([`clock`], [`entropy`]), schemes and generators ([`scheme`],
 //! [`generator`]), what a generator remembers over restarts ([`high_water`]), columns of each
-//! database ([`storage`]), rows with keys ([`entity`]) and pages of lists ([`page`]). What is said to a database is in
-//! `ordid-sql`.
+//! database ([`storage`]), rows with keys ([`entity`]) and pages of lists ([`page`]). `ordid-sql` writes the SQL.
 //!
-//! Users depend on the facade `ordid`; adapters of database libraries depend on this crate. Rooms
-//! build on each other in the order above: a byte permutation or a comparison rule ([`layout`])
+//! Users depend on the facade `ordid`; adapters of database libraries depend on this crate. Modules
+//! depend only on those before them in this order: a byte permutation or a comparison rule ([`layout`])
 //! knows no key, a column knows no scheme.
 //!
 //! | you want to | use |
@@ -34,10 +33,10 @@
 //! - `std` (on by default): the system's clocks and entropy, and the process-wide generators. Without
 //!   it: `alloc`, 64-bit atomics, and a clock and entropy of your own.
 //! - `catalogue`: every scheme by its name, for tools.
-//! - `named`: keys of version 5 and 8 that are made of names ([`KeyType::named`]).
+//! - `named`: keys that are computed from names, of versions 5 and 8 ([`KeyType::named`]).
 //! - `sqids04`: short public ids of integer keys (the module `key::short`).
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
-//! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
+//! - `tracing`, `metrics`: an event, or a counter, when a generator's policy acts.
 //! - `test-util`: a clock and an entropy source for tests.
 //! - `testing`: the same keys in every run of a test, also in code that calls `generate()`.
 //! - `chrono`, `jiff`, `time`: the times of these crates, to and from [`clock::Timestamp`].

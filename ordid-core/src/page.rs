@@ -89,10 +89,10 @@ impl<K: KeyType> Cursor<K> {
 
 impl<K: KeyType> fmt::Display for Cursor<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self.0.__cursor_seal() {
-            Some(seal) => format!("{}.{seal:016x}", self.0),
-            None => self.0.to_string(),
-        };
+        let mut text = self.0.to_string();
+        if let Some(seal) = self.0.__cursor_seal(&text) {
+            text = format!("{text}.{seal:016x}");
+        }
         f.pad(&BASE64URL_NOPAD.encode(text.as_bytes()))
     }
 }
@@ -125,7 +125,8 @@ impl<K: KeyType> FromStr for Cursor<K> {
             None => (text, None),
         };
         let key: K = __private::parse(key)?;
-        let expected = key.__cursor_seal().map(|seal| format!("{seal:016x}"));
+        let expected = key.__cursor_seal(&key.to_string());
+        let expected = expected.map(|seal| format!("{seal:016x}"));
         match seal == expected.as_deref() {
             true => Ok(Self(key)),
             false => Err(no_cursor()),

@@ -246,14 +246,11 @@ pub use flushes_table::{create_flushes_table_async, remove_old_markers_async};
 pub use follower::AsyncFollower;
 pub use follower::{FollowError, Follower, Over};
 pub use ordid_core::storage::column;
-pub use ordid_sql::follower::{Batch, Position};
-pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
-    Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
-};
+#[doc(inline)]
+pub use ordid_sql::for_applications::*;
 #[cfg(feature = "journal")]
 pub use ordid_sql::{Journal, JournalRow};
+pub use ordid_sql::{OrphanDecision, PreparedOrphan, Recovered};
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{DieselColumn, KeySqlType, StoredAs};
 pub use two_phase::{prepared_orphans, recover_prepared};

@@ -235,13 +235,22 @@ impl FileLease {
 impl NodeAllocator for FileLease {
     fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
         let mut held = self.held()?;
-        let mut too_far = None;
+        let mut unusable = None;
         for node in self.terms.nodes() {
             if held.contains_key(&node) {
                 continue;
             }
-            let Some(mut slots) = self.lock(node)? else {
-                continue;
+            let mut slots = match self.lock(node) {
+                Ok(Some(slots)) => slots,
+                Ok(None) => continue,
+                // Other nodes have files of their own.
+                Err(error)
+                    if error.coordination_failure() == Some(CoordinationFailure::Mismatch) =>
+                {
+                    unusable.get_or_insert(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
             };
             let kept = slots.newest;
             let ceiling = kept.map(|lease| lease.ceiling);
@@ -252,7 +261,7 @@ impl NodeAllocator for FileLease {
                 Ok(range) => range,
                 // The next one may have a lower ceiling.
                 Err(error) if kept.is_some() => {
-                    too_far = Some(error);
+                    unusable = Some(error);
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -270,7 +279,7 @@ impl NodeAllocator for FileLease {
             held.insert(node, slots);
             return Grant::new(node, lease.epoch, floor, ceiling);
         }
-        Err(too_far.unwrap_or_else(|| {
+        Err(unusable.unwrap_or_else(|| {
             let (folder, nodes) = (self.folder.display(), self.terms.nodes());
             Error::coordination(
                 CoordinationFailure::NoFreeNode,

@@ -21,7 +21,8 @@ use ordid_sql::{
     DriverError, EngineProfile, Failure,
     spi::{
         Begin, BoxFuture, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction,
-        OneConnection, ReadRow, Statement, StatementFailure, StatementKind, TransactionScope,
+        OneConnection, RELEASE, ReadRow, SAVEPOINT, Statement, StatementFailure, StatementKind,
+        TransactionScope, UNDO,
     },
 };
 
@@ -241,12 +242,15 @@ impl<C: Client> MysqlConnection<C> {
         let ending = match self.is_open {
             None => return Ok(()),
             Some(TransactionScope::Transaction) => "ROLLBACK",
-            Some(TransactionScope::Savepoint) => ROLLBACK_TO,
+            Some(TransactionScope::Savepoint) => UNDO,
         };
         let ended = self.run(ending).await;
-        // A savepoint that the server does not know is gone with its transaction, as at a deadlock.
-        if let Ok(()) | Err(Error::Server(_)) = &ended {
-            self.is_open = None;
+        match &ended {
+            Ok(()) => self.is_open = None,
+            // A savepoint that the server does not know is gone with its transaction, as at a deadlock.
+            Err(Error::Server(error)) if error.code == NO_SUCH_SAVEPOINT => self.is_open = None,
+            // As a node of Galera that is not ready. Another transaction on this connection would commit this one.
+            Err(_) => {}
         }
         ended
     }
@@ -258,6 +262,8 @@ async fn rows<P: Protocol>(
 ) -> Result<Vec<Row>, Error> {
     answer.collect_and_drop().await
 }
+
+const NO_SUCH_SAVEPOINT: u16 = 1305;
 
 fn first_number(text: &str) -> Option<u64> {
     let mut numbers = text.split(|it: char| !it.is_ascii_digit());
@@ -276,10 +282,6 @@ impl<C: Client> Drop for MysqlConnection<C> {
         }
     }
 }
-
-const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
-const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";
-const ROLLBACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush; RELEASE SAVEPOINT ordid_flush";
 
 impl<C: Client> FlushConnection for MysqlConnection<C> {
     type Error = Error;
@@ -383,10 +385,11 @@ impl<C: Client> FlushTransaction for MysqlTransaction<'_, C> {
         match self.scope {
             TransactionScope::Transaction => {
                 if let Err(error) = self.connection.run("COMMIT").await {
-                    let error = classify_commit(error);
-                    if error.failure != Failure::Lost {
-                        // If this fails, it is closed.
-                        let _ = self.connection.roll_back().await;
+                    let mut error = classify_commit(error);
+                    // If it cannot be rolled back, the connection is closed.
+                    if error.failure != Failure::Lost && self.connection.roll_back().await.is_err()
+                    {
+                        error.failure = Failure::Lost;
                     }
                     return Err(error);
                 }

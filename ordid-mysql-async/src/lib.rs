@@ -11,15 +11,7 @@
 //!
 //! | key type's `mysql_async(...)` | raw key | column type | stored as | order kept |
 //! |---|---|---|---|---|
-//! | `mysql = binary16` | 128 bits | `BINARY(16)` | the key's bytes | as bytes |
-//! | `mysql = binary16_swapped` | 128 bits | `BINARY(16)` | as `UUID_TO_BIN(.., 1)` writes it | as bytes, version 1 |
-//! | `mysql = binary16_dotnet` | 128 bits | `BINARY(16)` | as .NET's `Guid.ToByteArray` | see the column |
-//! | `mysql = binary12`, `binary24` | `ObjectId`, `Key192` | `BINARY(12)`, `BINARY(24)` | the key's bytes | as bytes |
-//! | `mysql = char36` | 128 bits | `CHAR(36)`, `ascii_bin` | text with hyphens | as bytes |
-//! | `mysql = char22`, `char26` | 128 bits | `CHAR(n)`, `ascii_bin` | ordered text, a ULID | as bytes |
-//! | `mysql = char20`, `char32` | `PushId`, `Key192` | `CHAR(n)`, `ascii_bin` | the key's own text | as bytes |
-//! | `mysql = bigint`, `bigint_unsigned` | `i64`, `u64` | `BIGINT`, `BIGINT UNSIGNED` | a number | as numbers |
-//! | `mysql = mariadb_uuid` | 128 bits | `UUID` of MariaDB | text, which the server packs | by the version's rules |
+#![doc = ordid_sql::documentation!(columns_mysql)]
 //!
 //! A bare `mysql_async` is the raw key's own column: `BINARY(16)` for a UUID, which is how mysql_async stores `uuid::Uuid`
 //! itself, `BIGINT` for an `i64`. Text under another collation loses its order, or takes two keys for one.
@@ -118,12 +110,9 @@ pub use follower::{FollowError, Follower, MysqlAsync, Over};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
-pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
-    Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
-    follower::{Batch, Position},
-};
+#[doc(inline)]
+pub use ordid_sql::for_applications::*;
+pub use ordid_sql::{OrphanDecision, PreparedOrphan, Recovered};
 pub use stored::{MysqlColumn, ReadKey, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;

@@ -54,24 +54,14 @@ pub struct Binder {
 }
 
 impl Binder {
-    /// Copies the arrays into those of a batch, whose parameters are for these columns; an error comes with
-    /// its row.
+    /// Copies the arrays into those of a batch, whose parameters have these of them; an error comes with its row.
     pub(crate) fn append_to(
         &self,
         batch: &mut Batch<'_>,
-        columns: &[usize],
+        positions: &[usize],
     ) -> Result<(), (usize, oracle::Error)> {
-        // The arrays are those of the statement's columns, in the order in which the entity has them.
-        let mut rising = columns.to_vec();
-        rising.sort_unstable();
-        // An upsert may set a column by which it finds the row.
-        rising.dedup();
-        let takes = columns
-            .iter()
-            .map(|it| rising.partition_point(|at| at < it));
-        let takes: Vec<usize> = takes.collect();
         for row in 0..self.rows {
-            for (number, column) in (1..).zip(&takes) {
+            for (number, column) in (1..).zip(positions) {
                 let value = self.columns[*column].get(row);
                 let set = if self.nulls.contains(&(row, *column)) {
                     batch.set::<usize>(number, &Null(value))

@@ -7,7 +7,8 @@ use ordid_sql::{
     DriverError, EngineProfile,
     spi::{
         Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, MadeConnections,
-        OneConnection, ReadRow, Statement, StatementFailure, TransactionScope,
+        OneConnection, ROLL_BACK_TO, ReadRow, SAVEPOINT, Statement, StatementFailure,
+        TransactionScope,
     },
 };
 
@@ -18,10 +19,6 @@ use crate::{
 };
 
 type Result<T, E = FlushError> = std::result::Result<T, E>;
-
-/// Setting a savepoint again moves it, so one name serves every flush of a transaction.
-const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
-const ROLLBACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush";
 
 /// A connection for the length of a flush: the user's, or one that the user's function made.
 pub(crate) struct OracleConnection<C>(C);
@@ -122,7 +119,7 @@ impl FlushTransaction for OracleTransaction<'_> {
         let mut builder = self.connection.batch(&statement.sql, statement.rows);
         builder.with_batch_errors().with_row_counts();
         let mut batch = builder.build().map_err(refused)?;
-        let appended = values.append_to(&mut batch, &statement.columns);
+        let appended = values.append_to(&mut batch, &statement.positions());
         appended.map_err(|(row, error)| StatementFailure {
             error: classify(error),
             is_binding: true,
@@ -180,7 +177,7 @@ impl OracleTransaction<'_> {
     fn rolled_back(&self) -> Result<(), oracle::Error> {
         match self.scope {
             TransactionScope::Transaction => self.connection.rollback(),
-            TransactionScope::Savepoint => self.connection.execute(ROLLBACK_TO, &[]).map(drop),
+            TransactionScope::Savepoint => self.connection.execute(ROLL_BACK_TO, &[]).map(drop),
         }
     }
 }

@@ -118,12 +118,8 @@ pub use lease::{Connect, OracleDriver, SqlLease};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
-pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
-    Upserted,
-    follower::{Batch, Position},
-};
+#[doc(inline)]
+pub use ordid_sql::for_applications::*;
 pub use stored::{OracleColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;

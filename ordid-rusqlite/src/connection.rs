@@ -6,7 +6,8 @@ use ordid_sql::{
     DriverError, EngineProfile,
     spi::{
         Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, MadeConnections,
-        OneConnection, ReadRow, Statement, StatementFailure, TransactionScope,
+        OneConnection, RELEASE, ReadRow, SAVEPOINT, Statement, StatementFailure, TransactionScope,
+        UNDO,
     },
 };
 use rusqlite::{CachedStatement, Connection};
@@ -27,11 +28,6 @@ pub(crate) const ENGINE: EngineProfile = {
     engine.max_rows = 50;
     engine
 };
-
-/// SQLite has savepoints of one name inside each other, so one name serves every flush of a transaction.
-const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
-const RELEASE: &str = "RELEASE ordid_flush";
-const ROLLBACK_TO: &str = "ROLLBACK TO ordid_flush; RELEASE ordid_flush";
 
 /// A connection by a shared reference: that of a flush's transaction, or one that the user's transaction lends.
 ///
@@ -165,7 +161,7 @@ impl<'t> RusqliteTransaction<'t> {
         match self.scope {
             TransactionScope::Transaction if self.connection.is_autocommit() => Ok(()),
             TransactionScope::Transaction => self.end("ROLLBACK"),
-            TransactionScope::Savepoint => self.end(ROLLBACK_TO),
+            TransactionScope::Savepoint => self.end(UNDO),
         }
     }
 }

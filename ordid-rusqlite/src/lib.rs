@@ -13,11 +13,7 @@
 //!
 //! | key type's `rusqlite(...)` | raw key | column type | stored as | order kept |
 //! |---|---|---|---|---|
-//! | `sqlite = blob` | all but integers | `BLOB` | the key's bytes | as bytes |
-//! | `sqlite = text` | all but integers | `TEXT` | the key's own text | as bytes |
-//! | `sqlite = char22`, `char26` | 128 bits | `TEXT` | ordered text, a ULID | as bytes |
-//! | `sqlite = char20`, `char32` | `PushId`, `Key192` | `TEXT` | the key's own text | as bytes |
-//! | `sqlite = integer` | `i64` | `INTEGER` | a number, the rowid | as numbers |
+#![doc = ordid_sql::documentation!(columns_sqlite)]
 //!
 //! A bare `rusqlite` means `sqlite = blob`, which is also how rusqlite stores `uuid::Uuid` itself; for `i64` it is
 //! `integer`, and for `PushId` `char20`. SQLite has no integer without a sign, so a `u64` has no column. Text under another
@@ -117,12 +113,8 @@ pub use follower::{FollowError, Follower, Over, Rusqlite};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
-pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
-    Upserted,
-    follower::{Batch, Position},
-};
+#[doc(inline)]
+pub use ordid_sql::for_applications::*;
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{RusqliteColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]

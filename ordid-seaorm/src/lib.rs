@@ -157,12 +157,9 @@ pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers}
 pub use follower::{FollowError, Follower, Over};
 pub use insert::{insert_all, insert_or_skip};
 pub use ordid_core::storage::{column, dialect};
-pub use ordid_sql::follower::{Batch, Position};
-pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
-    Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
-};
+#[doc(inline)]
+pub use ordid_sql::for_applications::*;
+pub use ordid_sql::{OrphanDecision, PreparedOrphan, Recovered};
 pub use schema::create_table;
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{SeaOrmColumn, StoredAs};

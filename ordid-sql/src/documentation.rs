@@ -26,6 +26,34 @@ macro_rules! documentation {
 | see the statements first | [`UnitOfWork::plan`] |
 | write to several databases | [`ShardedUnitOfWork`] |"
     };
+    (columns_postgres) => {
+        "\
+| `postgres = uuid` | 128 bits | `uuid` | 16 bytes | yes |
+| `postgres = bytea` | all but integers | `bytea` | the key's bytes | yes |
+| `postgres = text` | all but integers | `text COLLATE \"C\"` | the key's own text | yes |
+| `postgres = char22`, `char26` | 128 bits | `text COLLATE \"C\"` | ordered text, a ULID | yes |
+| `postgres = char20`, `char32` | `PushId`, `Key192` | `text COLLATE \"C\"` | the key's own text | yes |
+| `postgres = bigint` | `i64` | `bigint` | a number | yes |"
+    };
+    (columns_mysql) => {
+        "\
+| `mysql = binary16`, `binary12`, `binary24` | 128 bits, `ObjectId`, `Key192` | `BINARY(n)` | the key's bytes | yes |
+| `mysql = binary16_swapped` | 128 bits | `BINARY(16)` | as `UUID_TO_BIN(x, 1)` writes it | of version 1 only |
+| `mysql = binary16_dotnet` | 128 bits | `BINARY(16)` | as .NET's `Guid.ToByteArray` | of schemes for it only |
+| `mysql = char36` | 128 bits | `CHAR(36)`, `ascii_bin` | text with hyphens | yes |
+| `mysql = char22`, `char26` | 128 bits | `CHAR(n)`, `ascii_bin` | ordered text, a ULID | yes |
+| `mysql = char20`, `char32` | `PushId`, `Key192` | `CHAR(n)`, `ascii_bin` | the key's own text | yes |
+| `mysql = bigint`, `bigint_unsigned` | `i64`, `u64` | `BIGINT`, `BIGINT UNSIGNED` | a number | yes |
+| `mysql = mariadb_uuid` | 128 bits | MariaDB's `UUID` | text, which the server packs | of versions 6 and 7, and of COMBs |"
+    };
+    (columns_sqlite) => {
+        "\
+| `sqlite = blob` | all but integers | `BLOB` | the key's bytes | yes |
+| `sqlite = text` | all but integers | `TEXT` | the key's own text | yes |
+| `sqlite = char22`, `char26` | 128 bits | `TEXT` | ordered text, a ULID | yes |
+| `sqlite = char20`, `char32` | `PushId`, `Key192` | `TEXT` | the key's own text | yes |
+| `sqlite = integer` | `i64` | `INTEGER` | a number, the rowid | yes |"
+    };
     (unit_of_work) => {
         "\
 Entities, collected to be inserted, updated and deleted in one transaction: parents before children,

@@ -548,6 +548,7 @@ impl<B: RowBinder> Work<B> {
                             .needed_by(marked_for)
                     };
                     run.done(written.map(drop).map_err(failed), None);
+                    run.recorded(&mut self.unresolved);
                 }
                 (Step::Send(chunk), Some(open)) => {
                     let not_bulk =

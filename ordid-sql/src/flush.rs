@@ -178,6 +178,8 @@ pub struct Flush {
     state: State,
     /// Whether the outcome of an earlier attempt's COMMIT is unknown.
     is_unresolved: bool,
+    /// Whether the database has said of a COMMIT that nothing is committed.
+    is_refused: bool,
     has_global_locks: bool,
     may_repeat: bool,
     /// How many failures were met that another time may not be there.
@@ -266,6 +268,7 @@ impl Flush {
             scope,
             state,
             is_unresolved: false,
+            is_refused: false,
             has_global_locks: true,
             may_repeat: true,
             failures: 0,
@@ -433,7 +436,12 @@ impl Flush {
         self.state = match self.state {
             // No transaction is open, or the server will drop it with the connection.
             State::Beginning => self.after(failure),
-            State::Recording | State::Reading(_) => State::RollingBack(failure),
+            State::Recording | State::Reading(_) => {
+                // Nobody else has the key of the marker row, so the COMMIT was carried out after all.
+                let is_taken = failure == Failure::Duplicate && self.step() == Step::Record;
+                self.is_unresolved |= is_taken && self.is_refused;
+                State::RollingBack(failure)
+            }
             State::Sending(position) if self.plan.chunk(position).is_some() => {
                 State::RollingBack(failure)
             }
@@ -442,7 +450,10 @@ impl Flush {
                 self.after_lost_commit()
             }
             // This transaction is not committed. An older one may be, and be the reason.
-            State::Sending(_) => State::RollingBack(failure),
+            State::Sending(_) => {
+                self.is_refused = true;
+                State::RollingBack(failure)
+            }
             // The next attempt would commit the rows that are still in the open transaction.
             State::RollingBack(Failure::Transient) if failure == Failure::Lost => {
                 self.after(failure)

@@ -68,6 +68,8 @@ pub struct FlushRun<D> {
     cause: Option<Failure>,
     /// What COMMIT failed with where that leaves its outcome open.
     lost_commit: Option<FlushError<D>>,
+    /// What an attempt has sent whose COMMIT the database has refused.
+    refused_commit: Option<UnresolvedCommit>,
     knows_server: bool,
     /// Whether the marker row of the flush may have been removed, so that no probe finds out whether it was written.
     is_marker_lost: bool,
@@ -154,6 +156,7 @@ impl<D> FlushRun<D> {
             error: None,
             cause: None,
             lost_commit: None,
+            refused_commit: None,
             knows_server: false,
             is_marker_lost: false,
             may_stage: is_own,
@@ -677,7 +680,14 @@ impl<D> FlushRun<D> {
         if self.has_lost_connection() {
             self.lost_commit = self.error.take().map(|(error, _)| error);
         } else if !self.flush.is_unresolved() {
-            *unresolved = None;
+            self.refused_commit = unresolved.take();
+        }
+    }
+
+    /// Takes in that the marker row of an attempt is there whose COMMIT the database had refused: it is unresolved.
+    pub(crate) fn recorded(&mut self, unresolved: &mut Option<UnresolvedCommit>) {
+        if self.flush.is_unresolved() && unresolved.is_none() {
+            *unresolved = self.refused_commit.take();
         }
     }
 

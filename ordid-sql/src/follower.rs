@@ -182,10 +182,13 @@ where
     ///
     /// `longest` has to cover the longest time between the moment when a key is made and the moment when its row can be
     /// read. This includes the rest of the longest transaction, the retries of a flush, the time that rows wait in a
-    /// unit of work, and the difference by which a writer's clock is behind the reader's. **A row that takes longer is
-    /// missed without an error.** In a transaction that keeps a snapshot, it also has to cover the time since the
+    /// unit of work, and the difference by which a writer's clock is behind the reader's. A journal that is resumed, a
+    /// prepared transaction that is recovered and a long flush in chunks commit rows whose keys may be hours old. **A row
+    /// that takes longer is missed without an error.** In a transaction that keeps a snapshot, it also has to cover the time since the
     /// snapshot: make the call the first query of such a transaction. Its isolation level is REPEATABLE READ, which is
     /// the default of MySQL and MariaDB, or on Oracle SERIALIZABLE. On a replica `longest` has to cover the lag.
+    ///
+    /// Also follow so on Citus and YugabyteDB, where the numbers of transactions are those of one node.
     ///
     /// This compiles only if the keys' scheme is ordered by time, and their column keeps the order.
     pub fn settled_after(longest: Duration) -> Self

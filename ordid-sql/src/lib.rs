@@ -1,4 +1,4 @@
-//! What ordid says to a database, once for all libraries.
+//! The SQL, plans, transactions and retries of ordid, written once for all libraries.
 //!
 //! Applications use an adapter, such as `ordid-sqlx`; this crate is for authors of adapters. An adapter
 //! implements the traits of [`spi`] for its library, and this crate has the rest:
@@ -117,3 +117,14 @@ pub(crate) use upsert::Upsert;
 pub use upsert::{OnConflict, Upserted};
 pub use words::StatementDialect;
 pub use work::{Register, Work};
+
+/// What each adapter has of this crate, so that applications need not depend on it.
+pub mod for_applications {
+    #[cfg(feature = "followers")]
+    pub use crate::follower::{Batch, Position};
+    pub use crate::{
+        Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
+        OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding,
+        UpsertStep, Upserted,
+    };
+}

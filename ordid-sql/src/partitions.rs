@@ -99,6 +99,8 @@ where
     /// does nothing. If its name is the name of a partition with other bounds, the script fails. If two scripts run at
     /// the same time, one waits for the other.
     ///
+    /// If the scheme's time begins or ends within the period, the partition has no lower or no upper bound.
+    ///
     /// The partition is created as a table and then attached. This takes a SHARE UPDATE EXCLUSIVE lock on the whole
     /// table, which does not block queries, inserts and updates. A default partition is locked, and searched for rows
     /// that belong to the new partition, so a table should have none. If the table has foreign keys, the tables that
@@ -106,15 +108,14 @@ where
     ///
     /// # Errors
     ///
-    /// Returns an error that [`is_clock`](Error::is_clock) if the time does not fit the scheme's layout, and one that
+    /// Returns an error that [`is_clock`](Error::is_clock) if no time of the period fits the scheme's layout, and one that
     /// [`is_parse`](Error::is_parse) if the name of the partition is longer than 63 bytes, which PostgreSQL would cut off.
     pub fn create_sql(&self, time: Timestamp) -> Result<String, Error> {
         let (from, to) = self.period.around(time);
-        let [from_key, to_key] = [(self.lowest)(from)?, (self.lowest)(to)?]
-            .map(|key| <D::Column as ColumnOn<Postgres>>::literal(key.to_raw()));
-        Ok(D::names()
-            .borrowed()
-            .create(&self.name(from)?, &from_key, &to_key))
+        let keys = text::within((self.lowest)(from), (self.lowest)(to))?;
+        let literals =
+            keys.map(|key| key.map(|key| <D::Column as ColumnOn<Postgres>>::literal(key.to_raw())));
+        Ok(D::names().borrowed().create(&self.name(from)?, &literals))
     }
 
     fn name(&self, from: Timestamp) -> Result<String, Error> {
@@ -180,8 +181,9 @@ where
     /// Returns the times that are read back from the bounds of a partition: those of its keys, whose steps may be longer
     /// than a millisecond.
     fn read_as(&self, from: Timestamp, to: Timestamp) -> Result<[Timestamp; 2], Error> {
-        let read = |time| Ok((self.lowest)(time)?.timestamp().unwrap_or(time));
-        Ok([read(from)?, read(to)?])
+        let [from_key, to_key] = text::within((self.lowest)(from), (self.lowest)(to))?;
+        let read = |key: Option<KeyOf<E>>| key.and_then(KeyType::timestamp);
+        Ok([read(from_key).unwrap_or(from), read(to_key).unwrap_or(to)])
     }
 
     /// Returns whether a partition has the name of the one that begins at this time.

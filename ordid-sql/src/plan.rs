@@ -273,7 +273,14 @@ impl Plan {
         }
         let mut deletes = Vec::new();
         let mut unlinks = Vec::new();
-        let with_deletes = components(&tables, &by_name, |table| table.deletes > 0);
+        // A table between two others orders these, also if none of its rows is deleted: the database may delete some
+        // (`ON DELETE CASCADE`).
+        let mut with_deletes = Vec::new();
+        for together in components(&tables, &by_name, |_| true) {
+            let mut together_by_name = by_name.clone();
+            together_by_name.retain(|table| together.contains(table));
+            with_deletes.extend(components(&tables, &together_by_name, |it| it.deletes > 0));
+        }
         for component in with_deletes.iter().rev() {
             let order = graph::order(component, &tables, rows, List::Deletes, rules)?;
             deletes.push((order.runs, order.defers.then_some(component)));

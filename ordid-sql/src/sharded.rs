@@ -245,6 +245,14 @@ impl<W: WrapsWork> Sharded<W> {
         on_conflict: OnConflict<E>,
         register: Register<W::Binder, E>,
     ) -> Result<KeyOf<E>, Error> {
+        if self.sharding.copy_of::<E>().is_some() && on_conflict.finds_by_others() {
+            return Err(Error::plan(format!(
+                "rows of {} are on every shard, and one that is found by other columns than its key keeps the key that it \
+                 has there: a shard that does not have it yet would get it under another key; upsert it by its key, such \
+                 as one that is computed from a name",
+                E::TABLE
+            )));
+        }
         let key = self.generators.ensure_key(&mut entity)?;
         self.place(entity, |work, entity| {
             work.try_upsert(entity, on_conflict.clone(), register)

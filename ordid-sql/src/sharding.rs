@@ -239,6 +239,9 @@ impl Sharding {
     /// # Ok::<(), ordid_core::Error>(())
     /// ```
     ///
+    /// An upsert finds such rows by their key only. A row that is found by other columns keeps the key that it has, and a shard
+    /// that does not have the row yet would get it under another one.
+    ///
     /// Such rows may have a version, but it has to be an integer: of a time, each shard would write another one, so an
     /// update is an error.
     #[must_use]

@@ -217,6 +217,16 @@ pub struct RunOfRows<B> {
     pub values: B,
 }
 
+/// Sets the savepoint of a flush inside the user's transaction. One name serves every flush: a savepoint of a name that is
+/// taken hides the other one, or on Oracle moves it.
+pub const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
+/// Releases it. Oracle and SQL Server release none.
+pub const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";
+/// Goes back to it.
+pub const ROLL_BACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush";
+/// Goes back to it, and releases it.
+pub const UNDO: &str = "ROLLBACK TO SAVEPOINT ordid_flush; RELEASE SAVEPOINT ordid_flush";
+
 /// The scope in which a flush is all or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransactionScope {

@@ -83,6 +83,19 @@ impl Statement {
         }
     }
 
+    /// Returns for each parameter which of a row's values it is. A row writes each of the [`columns`](Self::columns) once, in
+    /// the order in which the entity has them. A statement may have them in another order, and a column twice: an upsert may
+    /// set a column by which it finds the row.
+    pub fn positions(&self) -> Vec<usize> {
+        let mut rising = self.columns.to_vec();
+        rising.sort_unstable();
+        rising.dedup();
+        let columns = self.columns.iter();
+        columns
+            .map(|column| rising.partition_point(|at| at < column))
+            .collect()
+    }
+
     /// Writes the `INSERT` of so many rows, each with values for these columns: for what an adapter offers
     /// beside a unit of work.
     pub fn insert(

@@ -131,6 +131,10 @@ impl<E> OnConflict<E> {
         self
     }
 
+    pub(crate) const fn finds_by_others(&self) -> bool {
+        self.upsert.found_by.is_some()
+    }
+
     pub(crate) fn into_upsert(self) -> Upsert {
         self.upsert
     }

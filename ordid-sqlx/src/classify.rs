@@ -28,7 +28,7 @@ pub fn failure_of(error: &sqlx::Error) -> Failure {
     }
 }
 
-fn classified(found: &(dyn DatabaseError + 'static), is_commit: bool) -> Classified {
+pub(crate) fn classified(found: &(dyn DatabaseError + 'static), is_commit: bool) -> Classified {
     let code = found.code();
     let (engine, number) = engine(found, code.as_deref());
     engine.classify(&Report {

@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, SqlSafeStr as _, SqlStr, error::BoxDynErro
 
 use crate::{
     backend::{Backend, BoxFuture},
-    classify::classify,
+    classify::{classified, classify},
 };
 
 /// How to connect to a database: `PgConnectOptions`, `MySqlConnectOptions`, `SqliteConnectOptions`.
@@ -204,15 +204,13 @@ pub(crate) async fn ask_alone<DB: Backend, R: Default + Send + 'static>(
 
 fn said<DB: Backend>(error: &sqlx::Error) -> Error {
     let database = error.as_database_error();
-    let failure = match database.and_then(|error| error.code()).as_deref() {
-        // No such table or sequence; the numbers of PostgreSQL and of MySQL.
-        Some("42P01" | "42S02") => CoordinationFailure::StateLost,
+    let failure = match database {
         // The sequence is at its end.
-        Some("2200H") => CoordinationFailure::CounterExhausted,
-        // `SQLITE_ERROR` has no finer code.
-        Some("1") if database.is_some_and(|it| it.message().starts_with("no such table")) => {
-            CoordinationFailure::StateLost
+        Some(error) if error.code().as_deref() == Some("2200H") => {
+            CoordinationFailure::CounterExhausted
         }
+        // No such table or sequence.
+        Some(error) if classified(error, false).is_missing_table => CoordinationFailure::StateLost,
         _ => CoordinationFailure::Unavailable,
     };
     Error::coordination(failure, format!("{}: {error}", DB::Dialect::NAME))

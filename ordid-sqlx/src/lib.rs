@@ -16,25 +16,9 @@
 //!
 //! | key type's `sqlx(...)` | raw key | column type | stored as | order kept |
 //! |---|---|---|---|---|
-//! | `postgres = uuid` | 128 bits | `uuid` | 16 bytes | as bytes |
-//! | `postgres = bytea` | all but integers | `bytea` | the key's bytes | as bytes |
-//! | `postgres = text` | all but integers | `text COLLATE "C"` | the key's own text | as bytes |
-//! | `postgres = char22`, `char26` | 128 bits | `text COLLATE "C"` | ordered text, a ULID | as bytes |
-//! | `postgres = char20`, `char32` | `PushId`, `Key192` | `text COLLATE "C"` | the key's own text | as bytes |
-//! | `postgres = bigint` | `i64` | `bigint` | a number | as numbers |
-//! | `mysql = binary16`, `binary12`, `binary24` | 128 bits, `ObjectId`, `Key192` | `BINARY(n)` | the key's bytes | as bytes |
-//! | `mysql = binary16_swapped` | 128 bits | `BINARY(16)` | `UUID_TO_BIN(x, 1)` | of version 1 |
-//! | `mysql = binary16_dotnet` | 128 bits | `BINARY(16)` | `Guid.ToByteArray` | of schemes for it |
-//! | `mysql = char36`, `char22`, `char26` | 128 bits | `CHAR(n)`, ascii_bin | hyphenated, ordered text, a ULID | as bytes |
-//! | `mysql = char20`, `char32` | `PushId`, `Key192` | `CHAR(n)`, ascii_bin | the key's own text | as bytes |
-//! | `mysql = bigint` | `i64` | `BIGINT` | a number | as numbers |
-//! | `mysql = bigint_unsigned` | `u64` | `BIGINT UNSIGNED` | a number | as numbers |
-//! | `mysql = mariadb_uuid` | 128 bits | MariaDB's `UUID` | bound as text | of versions 6 and 7, and of COMBs |
-//! | `sqlite = blob` | all but integers | `BLOB` | the key's bytes | as bytes |
-//! | `sqlite = text` | all but integers | `TEXT` | the key's own text | as bytes |
-//! | `sqlite = char22`, `char26` | 128 bits | `TEXT` | ordered text, a ULID | as bytes |
-//! | `sqlite = char20`, `char32` | `PushId`, `Key192` | `TEXT` | the key's own text | as bytes |
-//! | `sqlite = integer` | `i64` | `INTEGER` | a number, the rowid | as numbers |
+#![doc = ordid_sql::documentation!(columns_postgres)]
+#![doc = ordid_sql::documentation!(columns_mysql)]
+#![doc = ordid_sql::documentation!(columns_sqlite)]
 //!
 //! A bare `sqlx` means `postgres = uuid, mysql = binary16, sqlite = blob`, which is also how SQLx
 //! stores `uuid::Uuid` itself; for `i64` it is `bigint, bigint, integer`, for `u64`
@@ -106,7 +90,7 @@
 //! from the column. A flush does not write the column, and fills the field after its COMMIT. `sqlx::FromRow` reads the
 //! field with the attribute `#[sqlx(try_from = "T")]`.
 //!
-//! # Nodes and numbers that nobody else has
+//! # Leased nodes and reserved numbers
 //!
 //! [`SqlLease`] leases nodes from a table, [`SqlDisposableNode`] gives each start one of its own, and
 //! [`SqlCounter`], `PgSequence` and `Tickets64` reserve blocks of numbers: see
@@ -126,13 +110,7 @@
 //! substitute, since SQLx still gives names. It also asks by named statements for types that PostgreSQL does not have
 //! itself, such as an `ENUM` of yours, when it first meets one over a connection.
 //!
-//! # Watching flushes
-//!
-//! With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its
-//! `tables`, `rows` and `retries`, and says at WARN why it is tried again. With `metrics`, the
-//! histogram `ordid_flush_rows` has the rows of each committed flush, and the counter
-//! `ordid_flush_retries_total` the retries by their `cause`, `transient` or `lost`. Keys and values are
-//! in neither.
+#![doc = ordid_sql::documentation!(watching)]
 //!
 //! # In `query!` and `query_as!`
 //!
@@ -180,15 +158,12 @@ pub use mapping::{MappingError, MappingTable};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
-pub use ordid_sql::follower::{Batch, Position};
+#[doc(inline)]
+pub use ordid_sql::for_applications::*;
 #[cfg(feature = "mysql")]
 pub use ordid_sql::leases::{TicketChoice, TicketForm};
 pub use ordid_sql::mapping::Mapping;
-pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, Failure, FlushError, FlushPlan, Flushed, FlushedTable,
-    NotBulk, OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
-    Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
-};
+pub use ordid_sql::{Failure, OrphanDecision, PreparedOrphan, Recovered};
 pub use over::Over;
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{SqlxColumn, Stored, StoredAs};

@@ -151,12 +151,8 @@ pub use lease::{Connect, SqlLease, Stream, Tiberius};
 pub use ordid_core::storage::{column, dialect};
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
-pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep,
-    Upserted,
-    follower::{Batch, Position},
-};
+#[doc(inline)]
+pub use ordid_sql::for_applications::*;
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};
 #[cfg(feature = "journal")]

@@ -95,12 +95,9 @@ impl Binder {
         statement: &Statement,
         types: &[Option<Type>],
     ) -> Option<Vec<Parameter<'_>>> {
-        // The arrays are those of the statement's columns, in the order in which the table has them.
-        let mut rising = statement.columns.to_vec();
-        rising.sort_unstable();
-        let mut columns = Vec::with_capacity(rising.len());
-        for column in &*statement.columns {
-            let values = &**self.columns.get(rising.partition_point(|at| at < column))?;
+        let mut columns = Vec::with_capacity(statement.columns.len());
+        for (column, position) in statement.columns.iter().zip(statement.positions()) {
+            let values = &**self.columns.get(position)?;
             let ty = match self.table {
                 Some(_) => types.get(*column)?.as_ref()?,
                 None => &Type::UUID,

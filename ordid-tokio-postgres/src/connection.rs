@@ -24,7 +24,8 @@ use ordid_sql::{
     DriverError, EngineProfile, NotBulk, PendingRows,
     spi::{
         Begin, BulkFailure, BulkRows, Changed, ConnectionSource, FlushConnection, FlushTransaction,
-        MadeConnections, OneConnection, ReadRow, Statement, StatementFailure, TransactionScope,
+        MadeConnections, OneConnection, RELEASE, ReadRow, SAVEPOINT, Statement, StatementFailure,
+        TransactionScope, UNDO,
     },
 };
 #[cfg(feature = "postgres")]
@@ -288,9 +289,6 @@ impl<C: Calls> FlushConnection for PgConnection<C> {
     }
 }
 
-const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
-const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";
-
 /// An open transaction or savepoint: dropped, it is rolled back.
 pub(crate) struct PgTransaction<'t, C: Calls> {
     client: &'t mut C,
@@ -304,9 +302,7 @@ impl<C: Calls> PgTransaction<'_, C> {
     const fn ending(&self) -> &'static str {
         match self.scope {
             TransactionScope::Transaction => "ROLLBACK",
-            TransactionScope::Savepoint => {
-                "ROLLBACK TO SAVEPOINT ordid_flush; RELEASE SAVEPOINT ordid_flush"
-            }
+            TransactionScope::Savepoint => UNDO,
         }
     }
 

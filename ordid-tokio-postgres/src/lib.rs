@@ -13,12 +13,7 @@
 //!
 //! | key type's `tokio_postgres(...)` | raw key | column type | stored as | order kept |
 //! |---|---|---|---|---|
-//! | `postgres = uuid` | 128 bits | `uuid` | 16 bytes | as bytes |
-//! | `postgres = bytea` | all but integers | `bytea` | the key's bytes | as bytes |
-//! | `postgres = text` | all but integers | `text COLLATE "C"` | the key's own text | as bytes |
-//! | `postgres = char22`, `char26` | 128 bits | `text COLLATE "C"` | ordered text, a ULID | as bytes |
-//! | `postgres = char20`, `char32` | `PushId`, `Key192` | `text COLLATE "C"` | the key's own text | as bytes |
-//! | `postgres = bigint` | `i64` | `bigint` | a number | as numbers |
+#![doc = ordid_sql::documentation!(columns_postgres)]
 //!
 //! A bare `tokio_postgres` is the raw key's own column: `uuid` for a UUID, which is how tokio-postgres stores
 //! `uuid::Uuid` itself, `bigint` for an `i64`, `bytea` for an ObjectId or a `Key192`, `char20` for a `PushId`. There is
@@ -130,12 +125,9 @@ pub use follower::{FollowError, Follower, Over, TokioPostgres};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
-pub use ordid_sql::{
-    Action, ChunkLimits, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk,
-    OnConflict, OrphanDecision, PlannedStatement, PlannedTable, PreparedOrphan, Progress,
-    Recovered, Retry, ServerFact, Sharding, UpsertStep, Upserted,
-    follower::{Batch, Position},
-};
+#[doc(inline)]
+pub use ordid_sql::for_applications::*;
+pub use ordid_sql::{OrphanDecision, PreparedOrphan, Recovered};
 pub use stored::{PgColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;

@@ -1,9 +1,9 @@
-//! One generator, one key, every database's sort order: primary keys made by the program, before
-//! the insert, that rise in time and sort so in PostgreSQL, MySQL, MariaDB and SQLite.
+//! Makes primary keys in your program, before the insert. They rise in time, and databases sort them in that order:
+//! PostgreSQL, MySQL, MariaDB, SQLite, SQL Server, Babelfish and Oracle.
 //!
 //! ```text
 //! $ cargo add ordid
-//! $ cargo add ordid-sqlx --features sqlite     # or postgres, mysql; or another adapter, see below
+//! $ cargo add ordid-sqlx --features sqlite     # or postgres, mysql; or another adapter
 //! ```
 //!
 //! | you want to | use |
@@ -26,7 +26,8 @@
 //!   existing structs work unchanged.
 //! - An *entity* is a row that knows its table, its key and its parents:
 //!   [`#[derive(OrderedKey)]`](trait@OrderedKey).
-//! - An *adapter*, such as `ordid-sqlx`, stores keys in a database library's columns and writes a
+//! - An *adapter* (`ordid-sqlx`, `ordid-diesel`, `ordid-seaorm`, `ordid-tokio-postgres`, `ordid-mysql-async`,
+//!   `ordid-rusqlite`, `ordid-tiberius`, `ordid-oracle`) stores keys in a database library's columns and writes a
 //!   whole graph of new entities in one transaction. This crate has no driver and knows none.
 //!
 //! # Example: keys before the insert

@@ -737,6 +737,18 @@ fn a_cursor_of_a_masked_key_is_made_by_the_mask_alone() {
     assert_sealed(one, other, &changed);
     let lines = [one, other].map(|id| CompositeKey((id, 1)));
     assert_sealed(lines[0], lines[1], &format!("({changed}, 1)"));
+    // Nor is a part without a mask replaced, such as the tenant of a list.
+    let shown = one.to_outside();
+    assert_sealed(lines[0], lines[1], &format!("({shown}, 2)"));
+    let tenants = [1, 2].map(|tenant: i64| CompositeKey((tenant, one)));
+    assert_sealed(tenants[0], tenants[1], &format!("(2, {shown})"));
+    // Nor is the cursor of a key of another type with the same mask.
+    let invoice: MaskedInvoiceId = key_of(one.to_raw());
+    let of_invoice = BASE64URL_NOPAD.decode(Cursor::new(invoice).to_string().as_bytes());
+    let of_invoice = String::from_utf8(of_invoice.expect("base64")).expect("a text");
+    let (_, seal) = of_invoice.split_once('.').expect("a seal");
+    let renamed = BASE64URL_NOPAD.encode(format!("{shown}.{seal}").as_bytes());
+    assert!(renamed.parse::<Cursor<MaskedId>>().is_err());
     // The cursor of a key without a mask has no hash.
     let plain = BASE64URL_NOPAD.encode(format!("{}.0123456789abcdef", raw()).as_bytes());
     assert!(plain.parse::<Cursor<Uuid>>().is_err());

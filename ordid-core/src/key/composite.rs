@@ -30,9 +30,9 @@ pub trait KeyPart: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
     #[doc(hidden)]
     fn parse(text: &str) -> Result<Self, Error>;
 
-    /// Returns the seal of a key that has a mask.
+    /// Returns the seal of a key that has a mask, in a cursor of this text.
     #[doc(hidden)]
-    fn seal(self) -> Option<u64> {
+    fn seal(self, _text: &str) -> Option<u64> {
         None
     }
 }
@@ -54,8 +54,8 @@ impl<K: KeyType> KeyPart for K {
         __private::parse(text)
     }
 
-    fn seal(self) -> Option<u64> {
-        self.__cursor_seal()
+    fn seal(self, text: &str) -> Option<u64> {
+        self.__cursor_seal(text)
     }
 }
 
@@ -181,9 +181,10 @@ pub trait KeyParts: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     fn parse(text: &str) -> Result<Self, Error>;
 
-    /// Returns the seals of the parts together, if there is one.
+    /// Returns the seals of the parts together, if there is one. Each is of the text of the whole key: a part without a mask
+    /// is not replaced either.
     #[doc(hidden)]
-    fn seal(self) -> Option<u64>;
+    fn seal(self, text: &str) -> Option<u64>;
 }
 
 /// Cuts the text of a key into the texts of its columns.
@@ -276,8 +277,8 @@ impl<P: KeyParts> KeyType for CompositeKey<P> {
         P::read(&raw.0).map(Self)
     }
 
-    fn __cursor_seal(self) -> Option<u64> {
-        self.0.seal()
+    fn __cursor_seal(self, text: &str) -> Option<u64> {
+        self.0.seal(text)
     }
 }
 
@@ -468,8 +469,8 @@ macro_rules! tuples {
                     Ok(($first::parse($first)?, $($part::parse($part)?),+))
                 }
 
-                fn seal(self) -> Option<u64> {
-                    let seals = [self.$first_position.seal(), $(self.$position.seal()),+];
+                fn seal(self, text: &str) -> Option<u64> {
+                    let seals = [self.$first_position.seal(text), $(self.$position.seal(text)),+];
                     let seals = seals.into_iter().flatten();
                     seals.reduce(|before, seal| before.rotate_left(1) ^ seal)
                 }

@@ -105,12 +105,16 @@ impl UuidMask {
         Ok(self.turn(outside, 7))
     }
 
-    /// Returns a hash of a key that only those can compute who have the mask.
-    fn seal(&self, key: &Uuid) -> u64 {
+    /// Returns a hash of a key, its type and the text of a cursor that only those can compute who have the mask.
+    fn seal(&self, key: &Uuid, key_type: &str, cursor: &str) -> u64 {
         let mut hasher = SipHasher24::new_with_keys(self.k0, self.k1);
         // The text is longer than the one that masks a key, so it never has the same hash by being the same.
         hasher.write(b"cursor");
         hasher.write(key.as_bytes());
+        hasher.write(key_type.as_bytes());
+        // No text has this byte.
+        hasher.write(&[0xff]);
+        hasher.write(cursor.as_bytes());
         hasher.finish()
     }
 
@@ -233,8 +237,8 @@ pub trait MaskedKey: KeyType<Raw = Uuid, Scheme: Maskable> {
 
     /// Returns what shows that a cursor of the key was made here.
     #[doc(hidden)]
-    fn __seal(self) -> u64 {
-        Self::uuid_mask().seal(&self.to_raw())
+    fn __seal(self, cursor: &str) -> u64 {
+        Self::uuid_mask().seal(&self.to_raw(), Self::NAME, cursor)
     }
 
     /// Returns the text of the key inside, prefix and all: for people and programs that may know its time.

@@ -372,8 +372,8 @@ fn outside(model: &KeyType<'_>, scheme: &TokenStream) -> Option<TokenStream> {
         }
 
         #[inline]
-        fn __cursor_seal(self) -> #private::Option<#private::u64> {
-            #private::Option::Some(#private::MaskedKey::__seal(self))
+        fn __cursor_seal(self, __text: &#private::str) -> #private::Option<#private::u64> {
+            #private::Option::Some(#private::MaskedKey::__seal(self, __text))
         }
     })
 }

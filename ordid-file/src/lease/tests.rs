@@ -243,6 +243,15 @@ fn a_spoilt_file_is_told_and_a_torn_write_leaves_what_was_acknowledged() {
         CoordinationFailure::Mismatch,
         "node-0.lease is damaged",
     );
+    // Other nodes are granted all the same.
+    let leases = open(&folder, 0..3);
+    let others = [1, 2].map(|_| leases.acquire(now(0), None).unwrap().node());
+    assert_eq!(others, [1, 2]);
+    fails(
+        leases.acquire(now(0), None),
+        CoordinationFailure::Mismatch,
+        "node-0.lease is damaged",
+    );
 }
 
 #[test]

@@ -151,6 +151,9 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
     match number {
         // Those that another statement may succeed after, if it is sent again.
         1317 // query interrupted, as when the connection is killed
+        // Galera: the node is not ready. It refuses ROLLBACK, too, so the transaction may stay open, and the next one would
+        // commit it.
+        | 1047
         | 1180 // error during COMMIT
         // Group replication: it rolled the transaction back. It may be a conflict. But a member that leaves its group says so,
         // too, of what it has sent to the others, and these may commit it: `unblock_waiting_transactions` in
@@ -207,6 +210,11 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
     }
 }
 
+/// Returns whether a text is about a limit of time that the statement has reached, which it would reach again.
+fn is_of_a_time_out(message: &str) -> bool {
+    message.contains("maximum statement execution time") || message.contains("max_statement_time")
+}
+
 /// Returns the number in a text as `.. (errno 1213) (sqlstate 40001) ..`.
 fn errno_in(message: &str) -> Option<i64> {
     let (_, behind) = message.rsplit_once("(errno ")?;
@@ -253,7 +261,7 @@ fn by_text(report: &Report<'_>) -> Failure {
         };
     }
     if report.kind == Some(ErrorKind::Serialization)
-        || is_one_of(&TRANSIENT)
+        || is_one_of(&TRANSIENT) && !is_of_a_time_out(message)
         || names_a_deadlock(message)
     {
         Failure::Transient
@@ -355,6 +363,35 @@ mod tests {
         for (number, elsewhere) in [(3100, Refused), (3101, Transient)] {
             assert_eq!(by_number(number, "", true), Lost, "{number}");
             assert_eq!(by_number(number, "", false), elsewhere, "{number}");
+        }
+    }
+
+    /// It refuses ROLLBACK, too.
+    #[test]
+    fn a_node_that_is_not_ready_may_commit_later() {
+        assert_eq!(by_number(1047, "", true), Lost);
+        assert_eq!(by_number(1047, "", false), Transient);
+    }
+
+    /// By number and by text alike.
+    #[test]
+    fn a_limit_of_time_is_reached_again() {
+        for (text, expected) in [
+            ("Query execution was interrupted", Transient),
+            (
+                "Query execution was interrupted, maximum statement execution time exceeded",
+                Refused,
+            ),
+            (
+                "Query execution was interrupted (max_statement_time exceeded)",
+                Refused,
+            ),
+        ] {
+            let report = Report {
+                message: text,
+                ..Report::default()
+            };
+            assert_eq!(by_text(&report), expected, "{text}");
         }
     }
 

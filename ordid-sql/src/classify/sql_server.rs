@@ -31,11 +31,17 @@ const TRANSIENT: &[i64] = &[
     41839, // memory-optimized tables: another transaction was first
 ];
 
+/// What COMMIT answers after a rollback: a constraint, a deadlock, no transaction, another transaction that was first, a
+/// transaction that can only be rolled back.
+const IS_ROLLED_BACK: &[i64] = &[
+    547, 2601, 2627, DEADLOCK, 3902, 3930, 3960, 3961, 3998, 41301, 41302, 41305, 41325, 41839,
+];
+
 /// The session is over, or can do no more here, whatever the severity.
 const ENDS_THE_SESSION: &[i64] = &[
     596, 6005, // killed, shutting down
-    976, 983, 3906,  // a replica that does not take it, a database that is read-only
-    40197, // Azure: moves to another machine
+    976, 983, 3906, // a replica that does not take it, a database that is read-only
+    40143, 40166, 40197, 40540, // Azure: moves to another machine
 ];
 
 /// The server ends the connection after an error of this severity or above.
@@ -59,6 +65,8 @@ pub fn classify(report: &Report<'_>) -> Classified {
     let failure = match number {
         // It may be any error, also that of an interrupted COMMIT.
         OTHER_OF_BABELFISH if report.is_commit => Failure::Lost,
+        // COMMIT may have been carried out unless the server says otherwise.
+        _ if report.is_commit && !IS_ROLLED_BACK.contains(&number) => Failure::Lost,
         _ => by_number(number, report.severity),
     };
     Classified {
@@ -300,6 +308,28 @@ mod tests {
                 ..Report::default()
             };
             assert_eq!(classify(&report).failure, expected);
+        }
+    }
+
+    #[test]
+    fn an_error_of_commit_without_another_meaning_may_come_after_it() {
+        for (number, severity, expected) in [
+            (9002, 17, Lost),
+            (40613, 17, Lost),
+            (40143, 17, Lost),
+            (547, 16, Refused),
+            (2627, 14, Duplicate),
+            (1205, 13, Transient),
+            (1205, 21, Lost),
+            (3960, 16, Transient),
+        ] {
+            let report = Report {
+                number: Some(number),
+                severity,
+                is_commit: true,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).failure, expected, "{number}");
         }
     }
 

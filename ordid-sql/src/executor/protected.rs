@@ -104,7 +104,7 @@ impl ProtectedTables {
             .begin(Begin::PLAIN)
             .await
             .map_err(|error| (error, false))?;
-        let answer = self.is_one(rows, &mut open, writer, plan).await;
+        let answer = self.asked(rows, &mut open, writer, plan).await;
         let is_lost = matches!(&answer, Err(error) if error.failure == Failure::Lost);
         let rolled_back = open.rollback(is_lost).await;
         match (answer, rolled_back) {
@@ -114,8 +114,12 @@ impl ProtectedTables {
                 Err((FlushError::begin(error), rolled_back.is_err()))
             }
             (_, Err(error)) => Err((FlushError::begin(error), true)),
-            (Err(_), Ok(())) => Ok(true),
-            (Ok(_), Ok(())) => Ok(self.first(rows, writer, plan).is_some()),
+            (Err(_) | Ok(None), Ok(())) => Ok(true),
+            // What is remembered may be that of another database by now.
+            (Ok(Some(found)), Ok(())) => {
+                let mut own = with_own_keys(rows, writer, plan);
+                Ok(own.any(|it| found.contains(&inserted(rows, writer, &it).id())))
+            }
         }
     }
 
@@ -128,27 +132,40 @@ impl ProtectedTables {
         writer: Writer<'_>,
         plan: &Plan,
     ) -> Result<bool, DriverError<T::Error>> {
+        let found = self.asked(rows, open, writer, plan).await?;
+        Ok(found.is_none_or(|it| !it.is_empty()))
+    }
+
+    /// Returns the tables that are protected according to the catalog, and remembers them; `None` if the engine's catalog
+    /// is not asked.
+    async fn asked<T: FlushTransaction>(
+        &self,
+        rows: &PendingRows<T::Binder>,
+        open: &mut T,
+        writer: Writer<'_>,
+        plan: &Plan,
+    ) -> Result<Option<BTreeSet<u64>>, DriverError<T::Error>> {
         let tables: Vec<_> = firsts(plan).map(|it| inserted(rows, writer, &it)).collect();
         let asked = tables.iter().map(|it| (&it.names, &*it.sent));
         let Some(query) = writer.are_protected(asked) else {
-            return Ok(true);
+            return Ok(None);
         };
         if tables.is_empty() {
-            return Ok(false);
+            return Ok(Some(BTreeSet::new()));
         }
         let answer = open.read(&query, no_values(rows)).await?;
         let is_protected = |number: usize| answer.iter().any(|it| it.text.parse() == Ok(number));
         let mut known = self.known();
-        let mut is_one = false;
+        let mut found = BTreeSet::new();
         for (number, table) in tables.iter().enumerate() {
             if !is_protected(number) {
                 known.remove(&table.id());
                 continue;
             }
-            is_one = true;
+            found.insert(table.id());
             remember(&mut known, table.id());
         }
-        Ok(is_one)
+        Ok(Some(found))
     }
 
     fn knows(&self, id: u64) -> bool {

@@ -417,6 +417,9 @@ struct World {
     commits: u32,
     begins: u32,
     lost_commits: u32,
+    /// Whether a COMMIT was refused, and whether the marker row was taken after that, which contradicts it.
+    is_refused: bool,
+    is_contradicted: bool,
 }
 
 impl World {
@@ -455,6 +458,7 @@ impl World {
                 }
                 self.settle();
                 if self.rows || fails {
+                    self.is_contradicted |= *step == Step::Record && self.is_refused;
                     Failed(Duplicate)
                 } else {
                     Succeeded
@@ -467,8 +471,10 @@ impl World {
                         self.commit();
                         Succeeded
                     }
-                    (true, 0..2) => Failed(Transient),
-                    (true, 2) => Failed(Refused),
+                    (true, way @ 0..3) => {
+                        self.is_refused = true;
+                        Failed(if way == 2 { Refused } else { Transient })
+                    }
                     (true, way) => {
                         self.lost_commits += 1;
                         match way {
@@ -549,7 +555,7 @@ proptest! {
             Outcome::Committed => prop_assert!(world.rows && world.pending.is_none()),
             // Nor will they be there later.
             Outcome::Nothing => prop_assert!(!world.rows && world.pending.is_none()),
-            Outcome::Unknown => prop_assert!(world.lost_commits > 0),
+            Outcome::Unknown => prop_assert!(world.lost_commits > 0 || world.is_contradicted),
         }
         world.settle();
         prop_assert!(world.commits <= 1);

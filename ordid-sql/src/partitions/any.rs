@@ -142,18 +142,24 @@ impl AnyPartitions {
         let mut time = now;
         for _ in 0..=ahead {
             let (from, to) = self.period.around(time);
-            let keys = [self.lowest(from)?, self.lowest(to)?];
-            let [from_read, to_read] = keys.map(|key| key.timestamp());
+            let keys = super::text::within(self.lowest(from), self.lowest(to))?;
+            let [from_read, to_read] = keys.map(|key| key.and_then(|it| it.timestamp()));
             let read = [from_read.unwrap_or(from), to_read.unwrap_or(to)];
             if !there.iter().any(|it| it.covers(read)) {
                 let name = self.names().partition(&self.period.name(from))?;
-                let [from_key, to_key] = keys.map(|key| self.column.literal(&key));
-                let sql = self.names().create(&name, &from_key?, &to_key?);
+                let [from_key, to_key] = keys;
+                let literal = |key: Option<AnyKey>| {
+                    let literal = key.map(|key| self.column.literal(&key));
+                    literal.transpose()
+                };
+                let sql = self
+                    .names()
+                    .create(&name, &[literal(from_key)?, literal(to_key)?]);
                 let partition = Partition {
                     schema: self.schema.clone(),
                     name,
-                    from: Some(from),
-                    to: Some(to),
+                    from: from_key.map(|_| from),
+                    to: to_key.map(|_| to),
                 };
                 missing.push((partition, sql));
             }
@@ -230,6 +236,29 @@ mod tests {
             _ => unreachable!(),
         };
         Timestamp::from_unix_millis(days * 86_400_000).unwrap()
+    }
+
+    /// Snowflakes begin on 4 November 2010.
+    #[test]
+    fn the_period_in_which_a_layout_begins_has_no_lower_bound() {
+        let months = partitions("snowflake", "bigint", Period::Month).unwrap();
+        let day = |day: u64| Timestamp::from_unix_millis(day * 86_400_000).unwrap();
+        for now in [14_914, 14_920] {
+            let missing = months.missing(&[], day(now), 1).unwrap();
+            let [(first, sql), (second, _)] = &missing[..] else {
+                panic!("two months");
+            };
+            assert_eq!(first.name, "orders_201011");
+            assert_eq!((first.from, first.to), (None, second.from));
+            assert!(sql.contains("FOR VALUES FROM (MINVALUE) TO ("), "{sql}");
+            assert_eq!(
+                months
+                    .missing(std::slice::from_ref(first), day(now), 0)
+                    .unwrap(),
+                []
+            );
+        }
+        assert!(months.missing(&[], day(14_800), 0).unwrap_err().is_clock());
     }
 
     #[test]

@@ -45,7 +45,16 @@ impl Names<'_> {
     /// Returns one statement, which therefore is one transaction. It takes the same lock as ATTACH, which conflicts with
     /// itself, so a session that has waited for the lock finds the partition. `CREATE TABLE .. PARTITION OF` would block
     /// everybody. If there is a partition of this name, its bounds are compared as `pg_get_expr` writes them.
-    pub(super) fn create(&self, name: &str, from: &str, to: &str) -> String {
+    pub(super) fn create(&self, name: &str, [from, to]: &[Option<String>; 2]) -> String {
+        // A bound, and an expression for the text of it that `pg_get_expr` writes.
+        let bound = |key: &Option<String>, open: &str| match key {
+            Some(key) => (
+                key.clone(),
+                format!("'(''' || CAST({key} AS text) || ''')'"),
+            ),
+            None => (open.to_owned(), format!("'({open})'")),
+        };
+        let ((from, from_text), (to, to_text)) = (bound(from, "MINVALUE"), bound(to, "MAXVALUE"));
         let table = self.table();
         let partition = Postgres::quote_table(self.schema, name);
         let (table_text, partition_text) = (text(&table), text(&partition));
@@ -56,7 +65,7 @@ impl Names<'_> {
         }
         format!(
             "DO {tag} DECLARE
-    expected text := 'FOR VALUES FROM (''' || CAST({from} AS text) || ''') TO (''' || CAST({to} AS text) || ''')';
+    expected text := 'FOR VALUES FROM ' || {from_text} || ' TO ' || {to_text};
     bounds text;
 BEGIN
     LOCK TABLE ONLY {table} IN SHARE UPDATE EXCLUSIVE MODE;
@@ -91,6 +100,22 @@ END {tag}"
              WHERE i.inhparent = {table}::regclass AND c.relpartbound IS NOT NULL \
              AND to_jsonb(i) ->> 'inhdetachpending' IS DISTINCT FROM 'true'"
         )
+    }
+}
+
+/// Returns the lowest keys at the beginning and the end of a period; `None` for one of them where the layout has no such time.
+///
+/// # Errors
+///
+/// Returns the error if the layout has neither.
+pub(super) fn within<K>(
+    from: Result<K, Error>,
+    to: Result<K, Error>,
+) -> Result<[Option<K>; 2], Error> {
+    match (from, to) {
+        (Err(error), Ok(to)) if error.is_clock() => Ok([None, Some(to)]),
+        (Ok(from), Err(error)) if error.is_clock() => Ok([Some(from), None]),
+        (from, to) => Ok([Some(from?), Some(to?)]),
     }
 }
 

@@ -65,6 +65,23 @@ fn tables_without_rows_close_no_circle() {
     assert_eq!(plan.tables().count(), 3);
 }
 
+/// The database deletes the rows between them (`ON DELETE CASCADE`), which are no rows of the unit of work.
+#[test]
+fn children_are_deleted_first_also_over_a_table_without_deletes() {
+    for names in [["a", "b", "c"], ["c", "b", "a"]] {
+        // The third refers to the second, and that to the first.
+        let mut given = schema(&[vec![], vec![to(0)], vec![to(1)]]);
+        for (given, name) in given.iter_mut().zip(names) {
+            given.table.name = name;
+        }
+        given[0].deletes = vec![row(1, &[])];
+        given[2].deletes = vec![row(3, &[2])];
+        let plan = planned::<Postgres>(&mut given).unwrap();
+        let actions: Vec<_> = plan.actions().collect();
+        assert_eq!(actions, [(Action::Delete, 2), (Action::Delete, 0)]);
+    }
+}
+
 #[test]
 fn chunks_respect_the_limits_of_parameters_and_rows() {
     let rows = |plan: Plan| -> Vec<_> { plan.chunks().map(|chunk| chunk.rows).collect() };

@@ -42,6 +42,7 @@ entities! {
     Bytes, BytesId(Uuid), (sqlx(postgres = bytea));
     Char, CharId(Uuid), (sqlx(postgres = char22));
     Number, NumberId(i64), (scheme = snowflake, sqlx);
+    Begins, BeginsId(i64), (scheme = snowflake(epoch = "2020-01-01"), sqlx);
     Coarse, CoarseId(i64), (
         scheme = snowflake(epoch = "2020-01-01", unit = 588, time = 40, node = 10, sequence = 13),
         sqlx
@@ -289,6 +290,26 @@ async fn coarse(pool: Pool<Postgres>) -> Outcome {
     assert_eq!(events.create_next(&pool, 2).await?.len(), 3);
     assert_eq!(events.create_next(&pool, 2).await?, []);
     assert_eq!(events.create_next(&pool, 3).await?.len(), 1);
+
+    // The period in which the scheme's time begins has no lower bound. The script may run twice.
+    let years = Partitions::<Begins>::new(Period::Week);
+    Postgres::script(&pool, "DROP TABLE events").await?;
+    create(&pool, &years).await?;
+    for _ in 0..2 {
+        Postgres::script(&pool, &years.create_sql(at(1_577_836_800_000))?).await?;
+        let list = years.list(&pool).await?;
+        assert_eq!(list.len(), 1);
+        assert_eq!(
+            (list[0].from, list[0].to),
+            (None, Some(at(1_578_268_800_000)))
+        );
+    }
+    assert!(
+        years
+            .create_sql(at(1_570_000_000_000))
+            .unwrap_err()
+            .is_clock()
+    );
     Ok(())
 }
 

@@ -244,6 +244,34 @@ fn a_flush_of_inserts_writes_a_marker_row_on_request() {
     assert_eq!(server.items(), ["1:a"]);
 }
 
+/// Nobody else has the key of the marker row. So a server that refused the COMMIT was wrong, as may be in a cluster.
+#[test]
+fn a_marker_row_that_is_there_shows_a_commit_that_was_refused() {
+    for is_found in [true, false] {
+        let server = Server::default();
+        server
+            .once("commit", Answer::FailsAfter(Failure::Transient))
+            .once("2 marker", Answer::Fails(Failure::Duplicate))
+            .once("1 marker", Answer::Succeeds)
+            .once("1 marker", Answer::Fails(Failure::Duplicate));
+        if !is_found {
+            server.once("probe marker", Answer::Fails(Failure::Refused));
+        }
+        let mut work = inserts(1);
+        work.set_markers(Markers::All);
+        let outcome = flush::<false>(&mut work, Source::new(&server));
+        assert_eq!(server.items(), ["1:a"]);
+        match is_found {
+            true => assert_eq!(outcome.unwrap().rows(), 1),
+            false => {
+                assert!(outcome.unwrap_err().is_commit_unknown());
+                let flushed = flush::<false>(&mut work, Source::new(&server));
+                assert_eq!(flushed.unwrap().rows(), 1);
+            }
+        }
+    }
+}
+
 /// After a day the marker row may have been removed. Then a missing one says nothing.
 #[test]
 fn changes_whose_marker_row_may_have_been_removed_are_not_sent_again() {

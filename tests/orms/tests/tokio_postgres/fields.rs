@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use libtest_mimic::Trial;
 use ordid::{Assigned, KeyType as _, OrderedKey};
 use ordid_tests::{servers::Servers, trials::Outcome};
-use ordid_tokio_postgres::UnitOfWork;
+use ordid_tokio_postgres::{EngineProfile, OnConflict, UnitOfWork};
 
 use sqlx::Postgres;
 
@@ -28,6 +28,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         tables_are_found_over_the_search_path_and_in_schemas,
         what_the_database_fills_may_be_of_any_type,
         an_open_transaction_is_refused,
+        a_column_that_a_row_is_found_by_is_written_row_by_row,
     );
 }
 
@@ -292,6 +293,7 @@ async fn a_value_that_cannot_be_written_is_named(url: String) -> Outcome {
 
 async fn a_table_or_a_column_that_is_missing_is_told_by_the_server(url: String) -> Outcome {
     let mut client = connect(&url).await?;
+    ordid_tokio_postgres::create_flushes_table(&client).await?;
     let rows = [Numbered {
         id: Native::generate(),
         number: 1,
@@ -405,5 +407,43 @@ async fn an_open_transaction_is_refused(url: String) -> Outcome {
     }
     client.batch_execute("ROLLBACK").await?;
     rows.flush(&mut client).await?;
+    Ok(())
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "found", columns)]
+struct Found {
+    id: Native,
+    number: i32,
+}
+
+/// A statement then has this column twice.
+async fn a_column_that_a_row_is_found_by_is_written_row_by_row(url: String) -> Outcome {
+    let mut client = connect(&url).await?;
+    client
+        .batch_execute("CREATE TABLE found (id uuid PRIMARY KEY, number integer UNIQUE)")
+        .await?;
+    ordid_tokio_postgres::create_flushes_table(&client).await?;
+    for updates in [
+        EngineProfile::POSTGRES.updates,
+        EngineProfile::MYSQL.updates,
+    ] {
+        let mut engine = EngineProfile::POSTGRES;
+        engine.updates = updates;
+        for _ in 0..2 {
+            let mut upserts = UnitOfWork::new().with_engine(engine);
+            for number in [1, 2] {
+                let row = Found {
+                    id: Native::generate(),
+                    number,
+                };
+                let by_number = OnConflict::of(Found::number).set(Found::number);
+                upserts.upsert_with(row, by_number);
+            }
+            let flushed = upserts.flush(&mut client).await?;
+            assert_eq!(flushed.rows() + flushed.updated(), 2);
+        }
+    }
+    assert!(is_so(&client, "count(*) = 2 AND sum(number) = 3 FROM found").await?);
     Ok(())
 }

@@ -39,7 +39,7 @@ fn work<E>(rows: impl IntoIterator<Item = E>) -> UnitOfWork
 where
     E: Entity + OrderedKey<Field: EnsuredKey>,
 {
-    let mut work = UnitOfWork::new();
+    let mut work = UnitOfWork::new().with_new_memory();
     for row in rows {
         work.add(row);
     }

@@ -1,7 +1,7 @@
 //! Rows that are on every shard, and the progress of all shards.
 
 use ordid::{KeyType as _, OrderedKey, uuid::Uuid};
-use ordid_sqlx::{Flushed, Sharding};
+use ordid_sqlx::{Flushed, OnConflict, ShardedUnitOfWork, Sharding};
 use sqlx::Pool;
 
 use super::{Pools, Shards, create, create_by, fill, routed, tenants};
@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[derive(OrderedKey, Clone, Debug, PartialEq, sqlx::FromRow)]
-#[ordid(table = "airlines")]
+#[ordid(table = "airlines", columns)]
 pub struct Airline {
     #[ordid(key)]
     pub id: Option<Uuid>,
@@ -55,6 +55,11 @@ pub async fn what_is_everywhere_is_on_each_shard<DB: Shards>(pools: Pools<DB>) -
         .everywhere::<Airline>()
         .route(|flight: &Flight| flight.id);
     let mut work = begin_sharded::<DB>(sharding.clone());
+    // Where a shard has it and another one does not, its key would not be one.
+    let mut upserts = ShardedUnitOfWork::<sqlx::Sqlite>::new(sharding.clone());
+    let by_name = OnConflict::of(Airline::name);
+    let error = upserts.try_upsert(airline("Ada Air"), by_name).unwrap_err();
+    assert!(error.is_plan() && upserts.is_empty(), "{error}");
     let names = ["Ada Air", "Babbage Wings", "Curie Cargo"];
     let mut expected = Vec::new();
     for name in names {

@@ -30,7 +30,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         trap_m10_m11_text_in_binary16,
         trap_m12_trailing_blanks_are_equal,
         trap_m13_a_number_finds_texts,
-        trap_m14_what_an_index_entry_takes,
+        trap_m14_what_an_index_entry_counts_as,
         trap_m15_columns_of_a_foreign_key_must_agree,
         trap_m17_functions_of_other_databases,
         trap_m18_seconds_shifted_by_32_leave_bigint,
@@ -215,7 +215,7 @@ async fn trap_m13_a_number_finds_texts(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn trap_m14_what_an_index_entry_takes(pool: Pool<MySql>) -> Outcome {
+async fn trap_m14_what_an_index_entry_counts_as(pool: Pool<MySql>) -> Outcome {
     for (declared, value, length) in [
         (
             <column::Binary16 as ColumnOn<MariaDb>>::TYPE,
