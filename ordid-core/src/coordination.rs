@@ -1,4 +1,4 @@
-//! What generators need of others: a node that nobody else has, or a block of a count.
+//! Leased nodes and reserved numbers: what generators of several processes have to agree on.
 //!
 //! Core says what a store has to promise, and does the arithmetic; adapters do the I/O.
 //!

@@ -1,5 +1,5 @@
 //! Generators: a scheme with a clock, entropy, state, and policies that say what happens when the
-//! clock or the counter will not play along.
+//! clock steps back or the counter is full.
 
 use alloc::sync::Arc;
 use core::time::Duration;

@@ -165,16 +165,19 @@ impl FileLease {
         Ok(self.held.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Locks and reads a node's file; `None` if another has it.
-    fn lock(&self, node: u64) -> Result<Option<Slots<Lease>>, Error> {
+    /// Locks and reads a node's file.
+    fn lock(&self, node: u64) -> Result<Found, Error> {
         let damaged = |problem: &str| self.error(CoordinationFailure::Mismatch, node, problem);
         let unavailable =
             |problem: String| self.error(CoordinationFailure::Unavailable, node, &problem);
         let path = self.path(node);
         let Some(file) = locked::try_open(&path).map_err(unavailable)? else {
-            return Ok(None);
+            return Ok(Found::Taken);
         };
-        let slots = Slots::<Lease>::read(file).map_err(|problem| damaged(&problem))?;
+        let slots = match Slots::<Lease>::read(file) {
+            Ok(slots) => slots,
+            Err(problem) => return Ok(Found::Damaged(damaged(&problem))),
+        };
         let found = Identity::of(&slots.file).map_err(|error| unavailable(error.to_string()))?;
         if let Some(lease) = slots.newest
             && lease.file != found
@@ -185,7 +188,7 @@ impl FileLease {
             ));
         }
         self.check_in_place(node, &slots.file)?;
-        Ok(Some(slots))
+        Ok(Found::Free(slots))
     }
 
     /// Whether the file that is locked is the one that others would lock.
@@ -232,6 +235,16 @@ impl FileLease {
     }
 }
 
+/// A node's file.
+enum Found {
+    Free(Slots<Lease>),
+    /// Another process has it.
+    Taken,
+    /// It was never written whole. A copy is something else: it shows that the folder is one, in which other files may be
+    /// missing.
+    Damaged(Error),
+}
+
 impl NodeAllocator for FileLease {
     fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
         let mut held = self.held()?;
@@ -240,17 +253,14 @@ impl NodeAllocator for FileLease {
             if held.contains_key(&node) {
                 continue;
             }
-            let mut slots = match self.lock(node) {
-                Ok(Some(slots)) => slots,
-                Ok(None) => continue,
+            let mut slots = match self.lock(node)? {
+                Found::Free(slots) => slots,
+                Found::Taken => continue,
                 // Other nodes have files of their own.
-                Err(error)
-                    if error.coordination_failure() == Some(CoordinationFailure::Mismatch) =>
-                {
+                Found::Damaged(error) => {
                     unusable.get_or_insert(error);
                     continue;
                 }
-                Err(error) => return Err(error),
             };
             let kept = slots.newest;
             let ceiling = kept.map(|lease| lease.ceiling);

@@ -248,7 +248,9 @@ impl<C: Client> MysqlConnection<C> {
         match &ended {
             Ok(()) => self.is_open = None,
             // A savepoint that the server does not know is gone with its transaction, as at a deadlock.
-            Err(Error::Server(error)) if error.code == NO_SUCH_SAVEPOINT => self.is_open = None,
+            Err(Error::Server(error)) if SAVEPOINT_IS_GONE.contains(&error.code) => {
+                self.is_open = None;
+            }
             // As a node of Galera that is not ready. Another transaction on this connection would commit this one.
             Err(_) => {}
         }
@@ -263,7 +265,8 @@ async fn rows<P: Protocol>(
     answer.collect_and_drop().await
 }
 
-const NO_SUCH_SAVEPOINT: u16 = 1305;
+/// There is no such savepoint; the same in a replication group; the transaction was the victim of another one.
+const SAVEPOINT_IS_GONE: [u16; 3] = [1305, 1030, 1213];
 
 fn first_number(text: &str) -> Option<u64> {
     let mut numbers = text.split(|it: char| !it.is_ascii_digit());

@@ -15,7 +15,7 @@ use std::{
 #[cfg(feature = "runtime-tokio")]
 use ordid_core::clock::Delay;
 use ordid_sql::{
-    DriverError, EngineProfile,
+    DriverError, EngineProfile, Failure,
     spi::{
         self, BoxFuture, Changed, ConnectionSource, FlushConnection, FlushTransaction,
         StatementFailure, TransactionScope,
@@ -24,7 +24,7 @@ use ordid_sql::{
 use sea_orm::{
     ConnAcquireErr, ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
     ExecResult, QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
-    TransactionTrait,
+    TransactionTrait, Value,
 };
 
 use crate::{
@@ -185,6 +185,24 @@ fn statement(backend: DbBackend, statement: &spi::Statement, values: Binder) -> 
     Statement::from_sql_and_values(backend, &*statement.sql, values)
 }
 
+/// Finds an integer that the database does not have, and which SeaORM's binder would meet with a panic.
+fn too_large(backend: DbBackend, statement: &Statement) -> Option<(usize, DbErr)> {
+    if backend == DbBackend::MySql {
+        return None;
+    }
+    let mut values = statement.values.as_ref()?.0.iter().enumerate();
+    values.find_map(|(position, value)| match value {
+        Value::BigUnsigned(Some(number)) if i64::try_from(*number).is_err() => {
+            let text = format!(
+                "{number} is above {}, the largest integer of the database",
+                i64::MAX
+            );
+            Some((position, DbErr::Type(text)))
+        }
+        _ => None,
+    })
+}
+
 /// A transaction that is open, or a savepoint in the user's.
 pub(crate) struct Open {
     backend: DbBackend,
@@ -256,7 +274,15 @@ impl FlushTransaction for Open {
         statement: &spi::Statement,
         values: Binder,
     ) -> Result<Changed, StatementFailure<DbErr>> {
+        let of_row = statement.columns.len().max(1);
         let statement = self::statement(self.backend, statement, values);
+        if let Some((position, error)) = too_large(self.backend, &statement) {
+            return Err(StatementFailure {
+                error: DriverError::new(error, Failure::Refused),
+                is_binding: true,
+                row: Some((position / of_row, 0)),
+            });
+        }
         match self.execute_raw(statement).await {
             Ok(done) => Ok(Changed::Rows(done.rows_affected())),
             Err(error) => Err(classify(self.backend, error, false).into()),

@@ -234,7 +234,7 @@ impl<B: RowBinder> Work<B> {
             }
         }
         link.scope = Some(scope);
-        if scope == TransactionScope::Savepoint && !writer.engine.savepoints {
+        if scope == TransactionScope::Savepoint && !writer.engine.savepoints && !plan.is_empty() {
             self.not_begun(was_in_doubt);
             return Err(FlushError::state(
                 format!(

@@ -334,6 +334,11 @@ impl ChunkedFlush {
         self.begun = None;
     }
 
+    #[cfg(test)]
+    pub(crate) fn made_long_ago(&mut self) {
+        (self.id, self.time) = (Uuid::nil(), Some(0));
+    }
+
     /// Returns what was written.
     pub(crate) fn into_flushed(self) -> Flushed {
         self.flushed

@@ -86,7 +86,7 @@ impl<F> Drop for InSpan<F> {
     }
 }
 
-/// Tells once of each table of an engine that all of its inserts go to one range of the engine's.
+/// Warns once for each engine and table that all of its inserts go to one range of the engine's.
 pub fn hot_spot(table: &'static str, engine: &'static str) {
     #[cfg(feature = "tracing")]
     {

@@ -49,7 +49,8 @@ pub struct EngineProfile {
     /// The most rows that a transaction may change, its marker row included; `None` without such a limit. A flush with
     /// more has to go [in chunks](crate::ChunkLimits).
     pub max_transaction_rows: Option<usize>,
-    /// The most bytes that the rows of a transaction may have, likewise. Only a flush in chunks looks at it.
+    /// The most bytes that the rows of a chunk may have. Only a flush in chunks looks at it, and some profiles give half of what
+    /// the engine's documentation says, as the engine counts more than the rows.
     pub max_transaction_bytes: Option<usize>,
     /// Whether the command beside `INSERT` that takes rows in bulk may be used: `COPY`, `INSERT BULK`. If a server says
     /// that it does not have `COPY`, the flush rolls back and begins anew with statements. Each flush tries again, so set
@@ -95,7 +96,8 @@ pub struct EngineProfile {
     /// sends anything.
     pub savepoints: bool,
     /// Whether rows are on several machines, so that COMMIT is a call to others. An error within the server then does not
-    /// say that the transaction was rolled back.
+    /// say that the transaction was rolled back. Only of engines that speak PostgreSQL's protocol: over MySQL's, such an error
+    /// of COMMIT counts as lost on every engine.
     pub is_distributed: bool,
     /// Whether the engine splits a table by ranges of its keys over several machines, so that one of them takes all inserts
     /// of keys that rise. The first flush of such keys into a table says so by `tracing`.

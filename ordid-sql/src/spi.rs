@@ -218,7 +218,7 @@ pub struct RunOfRows<B> {
 }
 
 /// Sets the savepoint of a flush inside the user's transaction. One name serves every flush: a savepoint of a name that is
-/// taken hides the other one, or on Oracle moves it.
+/// taken hides the older one, or takes its place.
 pub const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
 /// Releases it. Oracle and SQL Server release none.
 pub const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use ordid_core::ColumnList;
+use ordid_core::{ColumnList, OrderedKey};
 
 /// What is done with a row that may be there already: what `upsert_with` of a unit of work takes.
 ///
@@ -131,8 +131,14 @@ impl<E> OnConflict<E> {
         self
     }
 
-    pub(crate) const fn finds_by_others(&self) -> bool {
-        self.upsert.found_by.is_some()
+    /// Returns whether rows are found by other columns than the key's.
+    pub(crate) fn finds_by_others(&self) -> bool
+    where
+        E: OrderedKey,
+    {
+        let is_of_key = |at: &usize| E::KEY_COLUMNS.contains(&E::COLUMNS[*at]);
+        let found_by = self.upsert.found_by.as_ref();
+        found_by.is_some_and(|it| it.len() != E::KEY_COLUMNS.len() || !it.iter().all(is_of_key))
     }
 
     pub(crate) fn into_upsert(self) -> Upsert {

@@ -104,7 +104,8 @@
 //!
 //! # Behind PgBouncer
 //!
-//! SQLx prepares statements by name, which PgBouncer in its mode `transaction` does not follow. Give
+//! SQLx prepares statements by name. PgBouncer in its mode `transaction` gives each transaction another session, which does
+//! not know the names. Give
 //! [`EngineProfile::PGBOUNCER`] to `with_engine` of units of work, leases, counters, sequences, followers and mapping
 //! tables. Then each statement is in a transaction and none is prepared by name. `statement_cache_capacity(0)` is no
 //! substitute, since SQLx still gives names. It also asks by named statements for types that PostgreSQL does not have

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, marker::PhantomData, mem};
 use ordid_core::{KeyField, OrderedKey, RawKeyOf, Sink, storage::column, uuid::Uuid};
 use ordid_sql::{
     ColumnMask, Columns, NotBulk, Registration, Row, RowEnd, RowSink, Take,
-    spi::{RowBinder, Statement},
+    spi::{BoxedError, RowBinder, Statement},
 };
 use tiberius::{ColumnData, Query, TokenRow};
 
@@ -26,6 +26,8 @@ pub struct Binder<D> {
     mask: ColumnMask,
     /// The functions that read the columns of a query.
     pub(crate) readers: Vec<ReadValue>,
+    /// Why the first value is none of the server's.
+    error: Option<BoxedError>,
     flavour: PhantomData<fn() -> D>,
 }
 
@@ -46,6 +48,7 @@ impl<D> Binder<D> {
             rows,
             mask: ColumnMask::default(),
             readers: Vec::new(),
+            error: None,
             flavour: PhantomData,
         }
     }
@@ -100,6 +103,10 @@ impl<D: Flavour> RowBinder for Binder<D> {
         load_offers(statements)
     }
 
+    fn take_error(&mut self) -> Option<BoxedError> {
+        self.error.take()
+    }
+
     fn of_marker(id: Uuid) -> Self {
         let mut binder = Self::of(Rows::Statement, 1);
         binder.values.push(column::Binary16::to_data(id));
@@ -119,7 +126,16 @@ impl<D> fmt::Debug for Binder<D> {
 impl<D: Flavour, T: Encode<D>> Sink<T> for Binder<D> {
     fn put(&mut self, value: &T) {
         let value = match self.mask.take() {
-            Take::Value => value.encode(),
+            Take::Value => match value.refusal() {
+                None => value.encode(),
+                Some(problem) => {
+                    if let Rows::Fit(fit) = &mut self.rows {
+                        return fit.refuse();
+                    }
+                    self.error.get_or_insert_with(|| problem.into());
+                    T::null()
+                }
+            },
             Take::Null => T::null(),
             Take::Skip => return,
         };
@@ -139,6 +155,7 @@ impl<D: Flavour> RowSink for Binder<D> {
 
     fn end_row(&mut self) -> RowEnd {
         match &mut self.rows {
+            _ if self.error.is_some() => RowEnd::Refused,
             Rows::Statement => RowEnd::Taken,
             Rows::Load => RowEnd::TakenLast,
             Rows::Fit(fit) => match fit.ends_row() {
@@ -152,7 +169,10 @@ impl<D: Flavour> RowSink for Binder<D> {
         let mut binder = Self::of(Rows::Statement, 1);
         binder.begin_row(columns);
         write(&mut binder);
-        Some(format!("{:?}", binder.values))
+        binder
+            .error
+            .is_none()
+            .then(|| format!("{:?}", binder.values))
     }
 }
 

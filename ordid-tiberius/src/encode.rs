@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "chrono")]
+use chrono::Datelike as _;
 use ordid_core::uuid::Uuid;
 use tiberius::{ColumnData, numeric::Numeric, xml::XmlData};
 
@@ -37,6 +39,12 @@ pub trait Encode<D: Flavour> {
 
     /// Returns NULL of this type.
     fn null() -> ColumnData<'static>;
+
+    /// Returns why the server has no such value, if it has none. Then [`encode`](Self::encode) is not called, and the flush
+    /// returns an error with the row.
+    fn refusal(&self) -> Option<String> {
+        None
+    }
 }
 
 impl<D: Flavour, T: Encode<D>> Encode<D> for Option<T> {
@@ -50,6 +58,10 @@ impl<D: Flavour, T: Encode<D>> Encode<D> for Option<T> {
     fn null() -> ColumnData<'static> {
         T::null()
     }
+
+    fn refusal(&self) -> Option<String> {
+        self.as_ref().and_then(T::refusal)
+    }
 }
 
 impl<D: Flavour, T: Encode<D> + ?Sized> Encode<D> for &T {
@@ -59,6 +71,10 @@ impl<D: Flavour, T: Encode<D> + ?Sized> Encode<D> for &T {
 
     fn null() -> ColumnData<'static> {
         T::null()
+    }
+
+    fn refusal(&self) -> Option<String> {
+        (**self).refusal()
     }
 }
 
@@ -118,7 +134,7 @@ impl<D: Flavour, const N: usize> Encode<D> for [u8; N] {
     feature = "time"
 ))]
 macro_rules! encode_as_tiberius {
-    ($($type:ty: $variant:ident),+) => {
+    ($($type:ty: $variant:ident $(, |$value:ident| $refusal:expr)?;)+) => {
         $(impl<D: Flavour> Encode<D> for $type {
             fn encode(&self) -> ColumnData<'_> {
                 tiberius::ToSql::to_sql(self)
@@ -127,29 +143,52 @@ macro_rules! encode_as_tiberius {
             fn null() -> ColumnData<'static> {
                 ColumnData::$variant(None)
             }
+
+            $(fn refusal(&self) -> Option<String> {
+                let $value = self;
+                $refusal
+            })?
         })+
     };
 }
 
+/// tiberius panics at years before 1, or takes the connection for lost.
+#[cfg(any(feature = "chrono", feature = "time"))]
+fn refused_year(year: i32) -> Option<String> {
+    let is_there = (1..=9999).contains(&year);
+    (!is_there).then(|| format!("the server has the years 1 to 9999, and not {year}"))
+}
+
 #[cfg(feature = "chrono")]
-encode_as_tiberius!(
-    chrono::NaiveDate: Date,
-    chrono::NaiveTime: Time,
-    chrono::NaiveDateTime: DateTime2,
-    chrono::DateTime<chrono::Utc>: DateTime2,
-    chrono::DateTime<chrono::FixedOffset>: DateTimeOffset
-);
+encode_as_tiberius! {
+    chrono::NaiveDate: Date, |date| refused_year(date.year());
+    chrono::NaiveTime: Time;
+    chrono::NaiveDateTime: DateTime2, |at| refused_year(at.year());
+    chrono::DateTime<chrono::Utc>: DateTime2, |at| refused_year(at.year());
+    chrono::DateTime<chrono::FixedOffset>: DateTimeOffset,
+        |at| refused_year(at.year()).or_else(|| refused_year(at.naive_utc().year()));
+}
 
 #[cfg(feature = "time")]
-encode_as_tiberius!(
-    time::Date: Date,
-    time::Time: Time,
-    time::PrimitiveDateTime: DateTime2,
-    time::OffsetDateTime: DateTimeOffset
-);
+encode_as_tiberius! {
+    time::Date: Date, |date| refused_year(date.year());
+    time::Time: Time;
+    time::PrimitiveDateTime: DateTime2, |at| refused_year(at.year());
+    time::OffsetDateTime: DateTimeOffset, |at| refused_year(at.year())
+        .or_else(|| at.checked_to_offset(time::UtcOffset::UTC).map_or(Some(0), |at| Some(at.year())).and_then(refused_year));
+}
 
 #[cfg(feature = "rust_decimal")]
-encode_as_tiberius!(tiberius::numeric::Decimal: Numeric);
+encode_as_tiberius! { tiberius::numeric::Decimal: Numeric; }
 
 #[cfg(feature = "bigdecimal")]
-encode_as_tiberius!(tiberius::numeric::BigDecimal: Numeric);
+encode_as_tiberius! {
+    tiberius::numeric::BigDecimal: Numeric, |value| {
+        let (digits, scale) = match value.as_bigint_and_exponent() {
+            (_, scale) if scale < 0 => value.with_scale(0).into_bigint_and_exponent(),
+            whole => whole,
+        };
+        let is_there = scale <= 38 && i128::try_from(digits).is_ok();
+        (!is_there).then(|| format!("{value} has more digits than the 38 of the server"))
+    };
+}

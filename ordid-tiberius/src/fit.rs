@@ -87,6 +87,13 @@ impl Fit {
         self.taken += 1;
     }
 
+    /// Takes a value that the server does not have.
+    pub(crate) fn refuse(&mut self) {
+        self.fits = false;
+        self.misfit.get_or_insert(self.taken);
+        self.taken += 1;
+    }
+
     /// Ends a row, and returns whether it fits.
     pub(crate) fn ends_row(&mut self) -> bool {
         let taken = mem::take(&mut self.taken);

@@ -24,6 +24,11 @@ pub trait Flavour:
     #[doc(hidden)]
     fn is(version: &str) -> bool;
 
+    /// What a flush asks before it begins: the open transactions, and the version. A session in which each statement opens a
+    /// transaction (`IMPLICIT_TRANSACTIONS`) has one less than none, or as many less: -1 - `@@TRANCOUNT`.
+    #[doc(hidden)]
+    const QUESTION: &'static str = Session::QUESTION;
+
     /// A value as the parameter of a statement of many rows.
     #[doc(hidden)]
     fn parameter(value: ColumnData<'_>) -> ColumnData<'_> {
@@ -39,6 +44,9 @@ pub trait Flavour:
 }
 
 impl Flavour for SqlServer {
+    const QUESTION: &'static str =
+        "SELECT CASE @@OPTIONS & 2 WHEN 0 THEN @@TRANCOUNT ELSE -1 - @@TRANCOUNT END, @@VERSION";
+
     fn is(version: &str) -> bool {
         !Babelfish::is(version)
     }

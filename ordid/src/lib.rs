@@ -186,10 +186,10 @@
 //!   64-bit atomics, and a clock and entropy of your own.
 //! - `derive` (on by default): the two derives; costs syn at build time.
 //! - `catalogue`: `scheme::catalogue`, every scheme by its name, for tools.
-//! - `named`: `OrderId::named(namespace, ["shop 7", "4711"])`, keys of version 5 and 8 that are made of
-//!   names, such as those of an import that may run twice.
+//! - `named`: `OrderId::named(namespace, ["shop 7", "4711"])`, keys that are computed from names (versions
+//!   5 and 8), such as those of an import that may run twice.
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
-//! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
+//! - `tracing`, `metrics`: an event, or a counter, when a generator's policy acts.
 //! - `test-util`: a clock and an entropy source for tests, so that keys are the same on every
 //!   machine.
 //! - `testing`: `testing::with_keys(seed, || ..)`, in which also code that calls `generate()` makes the same

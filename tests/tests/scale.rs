@@ -1,8 +1,9 @@
 //! Keys by the million, and by the thousand million under `cargo xtask soak`: none comes twice, and
-//! each thread's rise. A fill takes no memory beside the keys.
+//! each thread's rise. A fill takes no memory beside the keys, and a flush little beside its rows.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ordid::{KeyType, uuid::Uuid};
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid_sqlx::UnitOfWork;
 use ordid_tests::{
     merge::{Merged, from_processes, from_threads},
     soak,
@@ -11,8 +12,15 @@ use ordid_tests::{
 const MILLION: u64 = 1_000_000;
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7)]
+#[ordid(scheme = uuid_v7, sqlx)]
 struct RowId(Uuid);
+
+#[derive(OrderedKey)]
+#[ordid(table = "numbers")]
+struct Numbered {
+    id: RowId,
+    number: i64,
+}
 
 fn main() {
     let mut arguments = Arguments::from_args();
@@ -28,6 +36,14 @@ fn main() {
         trials.push(long(
             "a_fill_of_100_million_keys_takes_no_memory_beside_them",
             || fill_takes_no_memory(100_000_000),
+        ));
+        trials.push(short(
+            "a_flush_of_200000_rows_takes_little_memory_beside_them",
+            || flush_takes_little_memory(200_000),
+        ));
+        trials.push(long(
+            "a_flush_of_10_million_rows_takes_little_memory_beside_them",
+            || flush_takes_little_memory(10_000_000),
         ));
     }
     trials.extend([
@@ -60,6 +76,45 @@ fn fill_takes_no_memory(count: usize) -> Result<(), Failed> {
         return Ok(());
     }
     Err("keys of a fill do not rise".into())
+}
+
+/// Writes rows by one flush into a file of SQLite, and compares the process's peak of memory before and after.
+fn flush_takes_little_memory(rows: usize) -> Result<(), Failed> {
+    // The cache of SQLite, two statements, and room for the allocator.
+    const BESIDE_KILOBYTES: u64 = 32 * 1_024;
+    let mut work = UnitOfWork::<sqlx::Sqlite>::new();
+    for number in 0..rows {
+        let (id, number) = (RowId::generate(), i64::try_from(number)?);
+        work.add(Numbered { id, number });
+    }
+    let runtime = tokio::runtime::Runtime::new()?;
+    let folder = tempfile::tempdir()?;
+    let (found, before) = runtime.block_on(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new()
+            .filename(folder.path().join("numbers"))
+            .create_if_missing(true);
+        let pool = sqlx::SqlitePool::connect_with(options).await?;
+        let table = "CREATE TABLE numbers (id BLOB PRIMARY KEY, number INTEGER) WITHOUT ROWID";
+        sqlx::query(table).execute(&pool).await?;
+        let before = peak_kilobytes()?;
+        work.flush(&pool).await?;
+        let count = "SELECT COUNT(*) FROM numbers";
+        let found: i64 = sqlx::query_scalar(count).fetch_one(&pool).await?;
+        pool.close().await;
+        Ok::<_, Failed>((found, before))
+    })?;
+    let more = peak_kilobytes()? - before;
+    let of_rows = u64::try_from(rows * size_of::<Numbered>())? / 1_024;
+    println!("{rows} rows of {of_rows} KB, {more} KB beside them");
+    if more > of_rows * 3 / 10 + BESIDE_KILOBYTES {
+        return Err(
+            format!("a flush of {rows} rows of {of_rows} KB took {more} KB beside them").into(),
+        );
+    }
+    match usize::try_from(found)? == rows {
+        true => Ok(()),
+        false => Err(format!("{found} rows of {rows}").into()),
+    }
 }
 
 /// Returns the most memory that this process had so far, as Linux counts it.

@@ -120,9 +120,9 @@ fn by_text(report: &Report<'_>) -> Failure {
         {
             Failure::Lost
         }
-        message if message.starts_with("canceling statement") => Failure::Refused,
         // It may say in another language (`lc_messages`) that the server went down before it could tell how COMMIT ended.
         _ if report.is_commit && report.kind.is_none() => Failure::Lost,
+        message if message.starts_with("canceling statement") => Failure::Refused,
         message if names_a_deadlock(message) => Failure::Transient,
         _ => Failure::Refused,
     }
@@ -345,11 +345,8 @@ mod tests {
                 None,
                 Lost,
             ),
-            (
-                "canceling statement due to statement timeout",
-                None,
-                Refused,
-            ),
+            // As by its SQLSTATE.
+            ("canceling statement due to statement timeout", None, Lost),
             (
                 "doppelter Schlüsselwert",
                 Some(ErrorKind::Unique),

@@ -106,13 +106,26 @@ impl<'c, S: Stream, D: Flavour> FlushConnection for Connection<'c, S, D> {
     const MAX_BULK_CHUNKS: usize = usize::MAX;
 
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope> {
-        let session = Session::ask(self.client, Session::QUESTION).await;
+        let session = match Session::ask(self.client, D::QUESTION).await {
+            // Another flavour may not have all that is asked for.
+            Err(Error::Server(told)) => {
+                let session = Session::ask(self.client, Session::QUESTION).await;
+                let is_ours = session.as_ref().is_ok_and(|it| D::is(&it.version));
+                if is_ours { Err(Error::Server(told)) } else { session }
+            }
+            session => session,
+        };
         let session = session.map_err(begin_failed)?;
         if !D::is(&session.version) {
             return Err(wrong_flavour(D::NAME, &session.version));
         }
         match (wanted, session.transactions) {
-            (TransactionScope::Savepoint, 0) => Err(FlushError::no_transaction("client")),
+            // A COMMIT would end the inner transaction only, and the rows would be lost with the session.
+            (TransactionScope::Transaction, ..0) => Err(FlushError::state(
+                "the session has IMPLICIT_TRANSACTIONS on, in which COMMIT may leave the rows in a transaction that is open",
+                "send `SET IMPLICIT_TRANSACTIONS OFF` first",
+            )),
+            (TransactionScope::Savepoint, -1 | 0) => Err(FlushError::no_transaction("client")),
             (TransactionScope::Transaction, 1..) => Err(FlushError::open_transaction("client")),
             _ => Ok(wanted),
         }
@@ -214,10 +227,12 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
         let Err(error) = self.connection.client.commit_transaction().await else {
             return Ok(());
         };
+        // The transaction may be open after an error of the server, whatever that says of the rows.
+        let is_told = matches!(error, tiberius::error::Error::Server(_));
         let error = classify_commit(error);
-        let is_lost = error.failure == ordid_sql::Failure::Lost;
+        let may_roll_back = is_told || error.failure != ordid_sql::Failure::Lost;
         let connection = &mut *self.connection;
-        if !is_lost && connection.roll_back(self.scope).await.is_err() {
+        if may_roll_back && connection.roll_back(self.scope).await.is_err() {
             connection.is_lost = true;
         }
         Err(error)

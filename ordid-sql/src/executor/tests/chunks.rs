@@ -129,7 +129,7 @@ fn a_chunk_has_a_marker_row_of_its_own_time() {
             let mut work = in_chunks(5, 2);
             flush(&mut work, Source::new(&server)).unwrap_err();
             // The next day.
-            work.chunked.as_mut().unwrap().id = Uuid::nil();
+            work.chunked.as_mut().unwrap().made_long_ago();
             server.log();
             server.once("2 commit", answer);
             let flushed = match is_left {

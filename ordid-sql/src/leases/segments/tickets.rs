@@ -258,6 +258,7 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
                     let next = highest.saturating_add(1);
                     let go_on = format!("ALTER TABLE {table} AUTO_INCREMENT = {next}");
                     server.store.run(go_on).await?;
+                    server.went_back.store(false, Ordering::Relaxed);
                 }
             }
         }

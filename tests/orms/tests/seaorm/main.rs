@@ -23,6 +23,7 @@ mod saves;
 mod schema;
 mod shards;
 mod updates;
+mod values;
 mod work;
 
 use std::future::Future;
@@ -51,6 +52,7 @@ fn main() {
                 bulk::add,
                 work::add,
                 updates::add,
+                values::add,
                 faults::add,
                 drops::add,
                 observed::add,

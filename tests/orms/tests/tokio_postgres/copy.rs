@@ -170,9 +170,9 @@ async fn few_rows_and_open_transactions_are_inserted(url: String) -> Outcome {
 /// A value of another type than its column's is an error, whichever way it goes.
 async fn what_a_copy_would_do_otherwise_is_inserted(url: String) -> Outcome {
     let mut client = connect(&url).await?;
-    ordid_tokio_postgres::create_flushes_table(&client).await?;
     for (setup, not_bulk, found) in setups() {
         client.batch_execute(&setup).await?;
+        ordid_tokio_postgres::create_flushes_table(&client).await?;
         let flushed = work(small(1_200)).flush(&mut client).await;
         if let Some(NotBulk::Value(_)) = not_bulk {
             let error = flushed.expect_err("its value is of another type");

@@ -13,6 +13,7 @@ mod shards;
 mod wire;
 
 /// What each flush asks first.
-const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
+const ASK: &str =
+    "SELECT CASE @@OPTIONS & 2 WHEN 0 THEN @@TRANCOUNT ELSE -1 - @@TRANCOUNT END, @@VERSION";
 /// The marker row of a flush.
 const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (@P1); SELECT @@ROWCOUNT";

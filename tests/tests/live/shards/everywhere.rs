@@ -60,6 +60,10 @@ pub async fn what_is_everywhere_is_on_each_shard<DB: Shards>(pools: Pools<DB>) -
     let by_name = OnConflict::of(Airline::name);
     let error = upserts.try_upsert(airline("Ada Air"), by_name).unwrap_err();
     assert!(error.is_plan() && upserts.is_empty(), "{error}");
+    for by_key in [OnConflict::key(), OnConflict::of(Airline::id)] {
+        upserts.try_upsert(airline("Ada Air"), by_key)?;
+    }
+    assert_eq!(upserts.len(), 4);
     let names = ["Ada Air", "Babbage Wings", "Curie Cargo"];
     let mut expected = Vec::new();
     for name in names {

@@ -24,6 +24,7 @@ pub fn trials(trials: &mut Vec<Trial>) {
         trap_s4_blob_and_text_are_never_equal,
         trap_s5_two_forms_in_a_column,
         trap_s7_after_the_highest_id,
+        trap_s8_nan_is_stored_as_null,
     );
 }
 
@@ -166,4 +167,11 @@ async fn trap_s7_after_the_highest_id(pool: Pool<Sqlite>) -> Outcome {
     let random: i64 = one(&pool, "SELECT MIN(id) FROM h").await?;
     assert!(random < i64::MAX, "not one more: {random}");
     Ok(())
+}
+
+async fn trap_s8_nan_is_stored_as_null(pool: Pool<Sqlite>) -> Outcome {
+    run(&pool, "CREATE TABLE h (number REAL)").await?;
+    let insert = sqlx::query("INSERT INTO h VALUES (?)").bind(f64::NAN);
+    insert.execute(&pool).await?;
+    is(&pool, "SELECT COUNT(*) FROM h WHERE number IS NULL", 1).await
 }

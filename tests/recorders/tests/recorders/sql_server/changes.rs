@@ -847,6 +847,60 @@ async fn babelfish_takes_a_null_of_each_type() {
 }
 
 #[derive(OrderedKey)]
+#[ordid(table = "times")]
+struct Times {
+    #[ordid(key)]
+    id: TreeId,
+    day: chrono::NaiveDate,
+    date: time::Date,
+    at: Option<time::OffsetDateTime>,
+}
+
+/// tiberius would panic, or take the connection for lost.
+#[tokio::test]
+async fn a_date_that_the_server_does_not_have_is_an_error_of_its_row() {
+    let (recorder, mut client) = recorded().await;
+    let good = || Times {
+        id: TreeId::generate(),
+        day: chrono::NaiveDate::default(),
+        date: time::Date::from_ordinal_date(9_999, 1).expect("a day"),
+        at: None,
+    };
+    let early = time::Date::from_ordinal_date(0, 1).expect("a day");
+    for bad in [
+        Times {
+            day: chrono::NaiveDate::MIN,
+            ..good()
+        },
+        Times {
+            day: chrono::NaiveDate::MAX,
+            ..good()
+        },
+        Times {
+            date: early,
+            ..good()
+        },
+        Times {
+            at: Some(early.midnight().assume_utc()),
+            ..good()
+        },
+    ] {
+        let key = bad.id.to_string();
+        let mut work = UnitOfWork::new();
+        work.add(good());
+        work.add(bad);
+        let error = work.flush(&mut client).await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("the years 1 to 9999"), "{text}");
+        assert_eq!(error.key(), Some(&*key), "{text}");
+        assert_eq!(texts(&recorder.take()), [ASK, "BEGIN", "ROLLBACK"]);
+    }
+    let mut work = UnitOfWork::new();
+    work.add(good());
+    work.flush(&mut client).await.unwrap();
+}
+
+#[derive(OrderedKey)]
 #[ordid(table = "odd]name")]
 struct Odd {
     #[ordid(key)]

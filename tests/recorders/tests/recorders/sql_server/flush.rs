@@ -436,6 +436,39 @@ async fn a_flush_and_an_open_transaction_do_not_mix() {
     );
 }
 
+/// A COMMIT of SQL Server would end the inner transaction only.
+#[tokio::test]
+async fn a_session_whose_statements_open_transactions_is_refused() {
+    let (recorder, mut client) = recorded().await;
+    let mut work = UnitOfWork::new();
+    work.add(Order::of(CustomerId::generate(), 1));
+    let session = |transactions: i32| Answer::Rows {
+        columns: vec![
+            Column::new("", Type::int(4)),
+            Column::new("", Type::nvarchar(300)),
+        ],
+        rows: vec![vec![
+            Some(transactions.to_le_bytes().to_vec()),
+            Some("Microsoft".encode_utf16().flat_map(u16::to_le_bytes).collect()),
+        ]],
+    };
+    for transactions in [-1, -2] {
+        recorder.once("@@OPTIONS", session(transactions));
+        let error = work.flush(&mut client).await.unwrap_err();
+        assert!(error.is_connection_state(), "{error}");
+        assert!(error.to_string().contains("SET IMPLICIT_TRANSACTIONS OFF"));
+        assert_eq!(texts(&recorder.take()), [ASK]);
+    }
+    // Inside the user's transaction a savepoint is enough.
+    recorder.once("@@OPTIONS", session(-1));
+    let error = work.flush_in(&mut client).await.unwrap_err();
+    assert!(error.to_string().contains("no transaction is open"), "{error}");
+    client.begin_transaction().await.unwrap();
+    recorder.once("@@OPTIONS", session(-2));
+    work.flush_in(&mut client).await.unwrap();
+    client.commit_transaction().await.unwrap();
+}
+
 #[tokio::test]
 async fn babelfish_is_a_flavour_of_its_own() {
     let recorder = Recorder::start_as(BABELFISH).unwrap();
