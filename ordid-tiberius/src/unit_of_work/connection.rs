@@ -111,7 +111,11 @@ impl<'c, S: Stream, D: Flavour> FlushConnection for Connection<'c, S, D> {
             Err(Error::Server(told)) => {
                 let session = Session::ask(self.client, Session::QUESTION).await;
                 let is_ours = session.as_ref().is_ok_and(|it| D::is(&it.version));
-                if is_ours { Err(Error::Server(told)) } else { session }
+                if is_ours {
+                    Err(Error::Server(told))
+                } else {
+                    session
+                }
             }
             session => session,
         };
@@ -121,7 +125,7 @@ impl<'c, S: Stream, D: Flavour> FlushConnection for Connection<'c, S, D> {
         }
         match (wanted, session.transactions) {
             // A COMMIT would end the inner transaction only, and the rows would be lost with the session.
-            (TransactionScope::Transaction, ..0) => Err(FlushError::state(
+            (TransactionScope::Transaction, ..=-1) => Err(FlushError::state(
                 "the session has IMPLICIT_TRANSACTIONS on, in which COMMIT may leave the rows in a transaction that is open",
                 "send `SET IMPLICIT_TRANSACTIONS OFF` first",
             )),

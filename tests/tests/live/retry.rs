@@ -712,8 +712,13 @@ async fn dead_connections_of_the_pool_are_passed_over<DB: Remote>(pool: Pool<DB>
         let id = DB::number_in(&mut connection, DB::SESSION).await?;
         all.push((connection, id));
     }
-    for (connection, id) in all {
-        drop(connection);
+    let (connections, ids): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    drop(connections);
+    // They are given back by tasks, which would find that they are dead.
+    while tired.num_idle() < 3 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for id in ids {
         DB::script(&pool, &DB::kill(id)).await?;
     }
     let mut work = work::<DB>().with_retry(quick().with_attempts(2));

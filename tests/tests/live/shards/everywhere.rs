@@ -61,7 +61,11 @@ pub async fn what_is_everywhere_is_on_each_shard<DB: Shards>(pools: Pools<DB>) -
     let error = upserts.try_upsert(airline("Ada Air"), by_name).unwrap_err();
     assert!(error.is_plan() && upserts.is_empty(), "{error}");
     for by_key in [OnConflict::key(), OnConflict::of(Airline::id)] {
-        upserts.try_upsert(airline("Ada Air"), by_key)?;
+        let row = Airline {
+            id: Some(Uuid::generate()),
+            ..airline("Ada Air")
+        };
+        upserts.try_upsert(row, by_key)?;
     }
     assert_eq!(upserts.len(), 4);
     let names = ["Ada Air", "Babbage Wings", "Curie Cargo"];

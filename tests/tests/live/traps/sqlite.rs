@@ -173,5 +173,6 @@ async fn trap_s8_nan_is_stored_as_null(pool: Pool<Sqlite>) -> Outcome {
     run(&pool, "CREATE TABLE h (number REAL)").await?;
     let insert = sqlx::query("INSERT INTO h VALUES (?)").bind(f64::NAN);
     insert.execute(&pool).await?;
-    is(&pool, "SELECT COUNT(*) FROM h WHERE number IS NULL", 1).await
+    is(&pool, "SELECT COUNT(*) FROM h WHERE number IS NULL", 1).await?;
+    Ok(())
 }

@@ -449,7 +449,12 @@ async fn a_session_whose_statements_open_transactions_is_refused() {
         ],
         rows: vec![vec![
             Some(transactions.to_le_bytes().to_vec()),
-            Some("Microsoft".encode_utf16().flat_map(u16::to_le_bytes).collect()),
+            Some(
+                "Microsoft"
+                    .encode_utf16()
+                    .flat_map(u16::to_le_bytes)
+                    .collect(),
+            ),
         ]],
     };
     for transactions in [-1, -2] {
@@ -462,7 +467,10 @@ async fn a_session_whose_statements_open_transactions_is_refused() {
     // Inside the user's transaction a savepoint is enough.
     recorder.once("@@OPTIONS", session(-1));
     let error = work.flush_in(&mut client).await.unwrap_err();
-    assert!(error.to_string().contains("no transaction is open"), "{error}");
+    assert!(
+        error.to_string().contains("no transaction is open"),
+        "{error}"
+    );
     client.begin_transaction().await.unwrap();
     recorder.once("@@OPTIONS", session(-2));
     work.flush_in(&mut client).await.unwrap();
