@@ -251,7 +251,8 @@ impl<C: Client> MysqlConnection<C> {
             Err(Error::Server(error)) if SAVEPOINT_IS_GONE.contains(&error.code) => {
                 self.is_open = None;
             }
-            // As a node of Galera that is not ready. Another transaction on this connection would commit this one.
+            // A node of Galera that is not ready refuses ROLLBACK. The transaction may be open then, and beginning another
+            // one on this connection would commit it.
             Err(_) => {}
         }
         ended

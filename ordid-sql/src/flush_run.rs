@@ -68,7 +68,7 @@ pub struct FlushRun<D> {
     cause: Option<Failure>,
     /// What COMMIT failed with where that leaves its outcome open.
     lost_commit: Option<FlushError<D>>,
-    /// What an attempt has sent whose COMMIT the database has refused.
+    /// Counts what an attempt has sent whose COMMIT the database has refused.
     refused_commit: Option<UnresolvedCommit>,
     knows_server: bool,
     /// Whether the marker row of the flush may have been removed, so that no probe finds out whether it was written.

@@ -118,7 +118,7 @@ pub use upsert::{OnConflict, Upserted};
 pub use words::StatementDialect;
 pub use work::{Register, Work};
 
-/// What each adapter has of this crate, so that applications need not depend on it.
+/// Lists the types that every adapter re-exports, so that applications need not depend on this crate.
 pub mod for_applications {
     #[cfg(feature = "followers")]
     pub use crate::follower::{Batch, Position};

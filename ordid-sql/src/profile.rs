@@ -324,9 +324,8 @@ impl EngineProfile {
     .which_stages(catalog::mysql_can_stage)
     .which_writes(catalog::mysql_can_write);
 
-    /// TiDB, by its documentation: a transaction has at most 100 MB, of which a
-    /// chunk takes half, as the server counts indexes and keys, too; a row has at most 6 MiB. Reads see a snapshot of committed rows,
-    /// and it has no `FOR SHARE`. Keys that rise put all inserts on one region: it has `AUTO_RANDOM` for its own keys.
+    /// TiDB, by its documentation: a transaction has at most 100 MB, of which a chunk takes half, as the server counts indexes
+    /// and keys, too; a row has at most 6 MiB. Reads see a snapshot of committed rows, and it has no `FOR SHARE`. Keys that rise put all inserts on one region: it has `AUTO_RANDOM` for its own keys.
     pub const TIDB: Self = Self {
         name: "TiDB",
         bounds_waits: LockWaits::AsSet,
@@ -645,20 +644,21 @@ mod tests {
         EngineProfile::ORACLE,
     ];
 
+    const CLUSTERS: [EngineProfile; 8] = [
+        EngineProfile::AURORA_DSQL,
+        EngineProfile::COCKROACHDB,
+        EngineProfile::YUGABYTEDB,
+        EngineProfile::CITUS,
+        EngineProfile::TIDB,
+        EngineProfile::VITESS,
+        EngineProfile::GALERA,
+        EngineProfile::GROUP_REPLICATION,
+    ];
+
     #[test]
     fn engines_of_several_machines_are_marked() {
-        let engines = [
-            EngineProfile::AURORA_DSQL,
-            EngineProfile::COCKROACHDB,
-            EngineProfile::YUGABYTEDB,
-            EngineProfile::CITUS,
-            EngineProfile::TIDB,
-            EngineProfile::VITESS,
-            EngineProfile::GALERA,
-            EngineProfile::GROUP_REPLICATION,
-        ];
         let names = |has: fn(&EngineProfile) -> bool| {
-            let marked = engines.iter().filter(|it| has(it));
+            let marked = CLUSTERS.iter().filter(|it| has(it));
             marked.map(|it| it.name).collect::<Vec<_>>()
         };
         assert_eq!(
@@ -718,16 +718,7 @@ mod tests {
                 "{name}"
             );
         }
-        for engine in [
-            EngineProfile::AURORA_DSQL,
-            EngineProfile::COCKROACHDB,
-            EngineProfile::YUGABYTEDB,
-            EngineProfile::CITUS,
-            EngineProfile::TIDB,
-            EngineProfile::VITESS,
-            EngineProfile::GALERA,
-            EngineProfile::GROUP_REPLICATION,
-        ] {
+        for engine in CLUSTERS {
             assert_eq!(engine.two_phase, TwoPhase::None, "{}", engine.name);
         }
         assert_eq!(EngineProfile::COCKROACHDB.defer, None);

@@ -24,8 +24,8 @@ pub trait Flavour:
     #[doc(hidden)]
     fn is(version: &str) -> bool;
 
-    /// What a flush asks before it begins: the open transactions, and the version. A session in which each statement opens a
-    /// transaction (`IMPLICIT_TRANSACTIONS`) has one less than none, or as many less: -1 - `@@TRANCOUNT`.
+    /// A flush asks this before it begins. The answer is the number of open transactions, and the version. In a session with
+    /// `IMPLICIT_TRANSACTIONS`, the number is negative: -1 - `@@TRANCOUNT`.
     #[doc(hidden)]
     const QUESTION: &'static str = Session::QUESTION;
 

@@ -132,8 +132,8 @@ impl Scratch for MySql {
     }
 }
 
-/// A database that a test has left and another test may have: a new one is three hundred files for PostgreSQL, and its
-/// first connection is slow. It saves a tenth of the time.
+/// A database that a test has left and another test may have: PostgreSQL makes three hundred files for a new one, and the
+/// first connection to it is slow.
 struct Spare {
     options: PgConnectOptions,
     name: String,
@@ -161,7 +161,7 @@ impl Scratch for Postgres {
         let mut admin = PgConnection::connect_with(&server).await?;
         let mut is_there = false;
         if let Some(spare) = take_spare(&server) {
-            // What remembers a database by its name takes it for a new one.
+            // The new name keeps a memory of the old database, such as that of a cache, from being used.
             let rename = format!("ALTER DATABASE {} RENAME TO {name}", spare.name);
             is_there = run(&mut admin, &rename).await.is_ok();
             if !is_there {

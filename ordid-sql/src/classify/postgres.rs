@@ -345,7 +345,7 @@ mod tests {
                 None,
                 Lost,
             ),
-            // As by its SQLSTATE.
+            // Its SQLSTATE, 57014, has the same meaning.
             ("canceling statement due to statement timeout", None, Lost),
             (
                 "doppelter Schlüsselwert",

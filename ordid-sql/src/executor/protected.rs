@@ -115,7 +115,7 @@ impl ProtectedTables {
             }
             (_, Err(error)) => Err((FlushError::begin(error), true)),
             (Err(_) | Ok(None), Ok(())) => Ok(true),
-            // What is remembered may be that of another database by now.
+            // A flush into another database may have changed the memory in the meantime.
             (Ok(Some(found)), Ok(())) => {
                 let mut own = with_own_keys(rows, writer, plan);
                 Ok(own.any(|it| found.contains(&inserted(rows, writer, &it).id())))

@@ -854,36 +854,72 @@ struct Times {
     day: chrono::NaiveDate,
     date: time::Date,
     at: Option<time::OffsetDateTime>,
+    amount: Option<tiberius::numeric::BigDecimal>,
 }
 
 /// tiberius would panic, or take the connection for lost.
 #[tokio::test]
-async fn a_date_that_the_server_does_not_have_is_an_error_of_its_row() {
+async fn a_value_that_the_server_does_not_have_is_an_error_of_its_row() {
     let (recorder, mut client) = recorded().await;
     let good = || Times {
         id: TreeId::generate(),
         day: chrono::NaiveDate::default(),
         date: time::Date::from_ordinal_date(9_999, 1).expect("a day"),
         at: None,
+        amount: "1.5".parse().ok(),
+    };
+    let years = "the years 1 to 9999";
+    let digits = "more digits than the 38";
+    let long = |text: &str| {
+        Some(
+            text.parse::<tiberius::numeric::BigDecimal>()
+                .expect("a number"),
+        )
     };
     let early = time::Date::from_ordinal_date(0, 1).expect("a day");
-    for bad in [
-        Times {
-            day: chrono::NaiveDate::MIN,
-            ..good()
-        },
-        Times {
-            day: chrono::NaiveDate::MAX,
-            ..good()
-        },
-        Times {
-            date: early,
-            ..good()
-        },
-        Times {
-            at: Some(early.midnight().assume_utc()),
-            ..good()
-        },
+    for (bad, words) in [
+        (
+            Times {
+                day: chrono::NaiveDate::MIN,
+                ..good()
+            },
+            years,
+        ),
+        (
+            Times {
+                day: chrono::NaiveDate::MAX,
+                ..good()
+            },
+            years,
+        ),
+        (
+            Times {
+                date: early,
+                ..good()
+            },
+            years,
+        ),
+        (
+            Times {
+                at: Some(early.midnight().assume_utc()),
+                ..good()
+            },
+            years,
+        ),
+        (
+            Times {
+                amount: long("0.000000000000000000000000000000000000001"),
+                ..good()
+            },
+            digits,
+        ),
+        (
+            Times {
+                amount: long("1e40"),
+                ..good()
+            },
+            digits,
+        ),
     ] {
         let key = bad.id.to_string();
         let mut work = UnitOfWork::new();
@@ -891,7 +927,7 @@ async fn a_date_that_the_server_does_not_have_is_an_error_of_its_row() {
         work.add(bad);
         let error = work.flush(&mut client).await.unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("the years 1 to 9999"), "{text}");
+        assert!(text.contains(words), "{text}");
         assert_eq!(error.key(), Some(&*key), "{text}");
         assert_eq!(texts(&recorder.take()), [ASK, "BEGIN", "ROLLBACK"]);
     }
