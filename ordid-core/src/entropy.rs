@@ -72,15 +72,31 @@ pub fn process() -> Process {
         }
     }
 
+    /// Makes the value before the lock is taken: a child that is forked while a thread holds the lock waits for ever.
+    fn made<T>(lock: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+        match lock.get() {
+            Some(made) => made,
+            None => {
+                let made = make();
+                lock.get_or_init(|| made)
+            }
+        }
+    }
+
     static FIRST: OnceLock<Image> = OnceLock::new();
-    let (mut image, mut forks) = (FIRST.get_or_init(Image::new), 0);
+    let (mut image, mut forks) = (made(&FIRST, Image::new), 0);
     // To ask takes `&mut`, and changes the guard.
     while image.guard.clone().detected_fork() {
-        image = image.child.get_or_init(|| Box::new(Image::new()));
+        image = made::<Box<Image>>(&image.child, || Box::new(Image::new()));
         forks += 1;
     }
     Process {
-        id: std::process::id(),
+        // WebAssembly has no numbers of processes, and no forks; the standard library panics there.
+        id: if cfg!(target_family = "wasm") {
+            0
+        } else {
+            std::process::id()
+        },
         forks,
     }
 }

@@ -258,7 +258,9 @@ pub use two_phase::{prepared_orphans, recover_prepared};
 pub use two_phase::{prepared_orphans_async, recover_prepared_async};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
-pub use unit_of_work::UnitOfWork;
+#[cfg(feature = "async")]
+pub use unit_of_work::detect_engine_async;
+pub use unit_of_work::{UnitOfWork, detect_engine};
 
 /// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is Diesel's error.
 pub type Error = FlushError<diesel::result::Error>;

@@ -7,9 +7,11 @@ mod not_awaited;
 #[cfg(all(test, feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod tests;
 
+#[cfg(feature = "async")]
+pub use self::awaited::detect_engine_async;
 use diesel::connection::LoadConnection;
 use ordid_sql::{
-    Flushed, Work,
+    EngineProfile, Flushed, Work,
     spi::{TransactionScope, blocking},
 };
 
@@ -207,4 +209,16 @@ impl<DB: Backend> UnitOfWork<DB> {
         let source = Source::<Blocking, C>::one(connection);
         blocking(self.0.flush(source, TransactionScope::Savepoint))
     }
+}
+
+#[doc = ordid_sql::documentation!(detect_engine)]
+/// # Errors
+///
+/// Diesel's, and a transaction that is open.
+pub fn detect_engine<C>(connection: &mut C) -> Result<EngineProfile, Error>
+where
+    C: LoadConnection<Backend: Backend> + Send + 'static,
+{
+    let source = Source::<Blocking, C>::one(connection);
+    blocking(ordid_sql::detect_engine(source))
 }

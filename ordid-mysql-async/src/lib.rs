@@ -117,8 +117,8 @@ pub use stored::{MysqlColumn, ReadKey, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
 pub use unit_of_work::{
-    ShardedUnitOfWork, UnitOfWork, create_flushes_table, flushes_table, prepared_orphans,
-    recover_prepared, remove_old_markers,
+    ShardedUnitOfWork, UnitOfWork, create_flushes_table, detect_engine, flushes_table,
+    prepared_orphans, recover_prepared, remove_old_markers,
 };
 
 /// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is mysql_async's error.

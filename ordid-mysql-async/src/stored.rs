@@ -238,3 +238,39 @@ impl<K: KeepsOrder<C>, C: MysqlColumn<K::Raw>> FromValue for Stored<K, C> {
         or_panic(value)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ordid_core::storage::column;
+
+    use super::*;
+
+    mod raw {
+        pub(super) use ordid_core::{
+            key::{Key192, ObjectId, PushId},
+            uuid::Uuid,
+        };
+        pub(super) use std::primitive::{i64, u64};
+    }
+
+    /// A column and a raw key of the list of columns; without an implementation, the test does not compile.
+    fn is_stored<C: MysqlColumn<R>, R: RawKey>() {}
+
+    macro_rules! implemented {
+        ($($name:ident $column:ident: $raws:tt $($dialect:ident)+;)+) => {
+            $($(implemented!(@ $dialect $column $raws);)+)+
+        };
+        (@ MySql $column:ident [$($raw:ident)+]) => {
+            $(is_stored::<column::$column, raw::$raw>();)+
+        };
+        (@ MariaDb $column:ident [$($raw:ident)+]) => {
+            $(is_stored::<column::$column, raw::$raw>();)+
+        };
+        (@ $other:ident $column:ident $raws:tt) => {};
+    }
+
+    #[test]
+    fn it_has_every_column_of_mysql_and_mariadb() {
+        ordid_core::__for_each_column! { implemented }
+    }
+}

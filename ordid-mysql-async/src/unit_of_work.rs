@@ -240,6 +240,14 @@ pub async fn remove_old_markers(pool: &Pool) -> Result<u64, Error> {
     ordid_sql::remove_old_markers(PoolSource::of(pool)).await
 }
 
+#[doc = ordid_sql::documentation!(detect_engine)]
+/// # Errors
+///
+/// mysql_async's.
+pub async fn detect_engine(pool: &Pool) -> Result<EngineProfile, Error> {
+    ordid_sql::detect_engine(PoolSource::of(pool)).await
+}
+
 #[doc = ordid_sql::documentation!(prepared_orphans)]
 /// # Errors
 ///

@@ -181,7 +181,11 @@ where
 
 /// Binds the values of a statement.
 fn statement(backend: DbBackend, statement: &spi::Statement, values: Binder) -> Statement {
-    let values = values.into_values(&statement.columns);
+    // A query without parameters may come with a binder that has a value: MySQL refuses one too many.
+    let values = match statement.columns.is_empty() {
+        true => Vec::new(),
+        false => values.into_values(&statement.columns),
+    };
     Statement::from_sql_and_values(backend, &*statement.sql, values)
 }
 

@@ -164,7 +164,7 @@ pub use schema::create_table;
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{SeaOrmColumn, StoredAs};
 pub use two_phase::{prepared_orphans, recover_prepared};
-pub use unit_of_work::UnitOfWork;
+pub use unit_of_work::{UnitOfWork, detect_engine};
 
 /// Why rows were not written; its [`driver`](FlushError::driver) is SeaORM's error.
 pub type Error = FlushError<sea_orm::DbErr>;

@@ -32,8 +32,8 @@ use crate::schema;
     message = "`{Self}` is not a column of SeaORM for raw keys of type `{R}`",
     label = "no such column here",
     note = "128 bits: uuid, bytea, text, char22, char26, and on MariaDB alone mariadb_uuid; `i64`: \
-            bigint; `u64`: bigint_unsigned, on MySQL and MariaDB alone; `ObjectId`: bytea; `PushId`: \
-            char20; `Key192`: bytea, char32"
+            bigint; `u64`: bigint_unsigned, on MySQL and MariaDB alone; `ObjectId`: bytea, text; `PushId`: \
+            bytea, text, char20; `Key192`: bytea, text, char32"
 )]
 pub trait SeaOrmColumn<R: RawKey>: Stores<R> {
     /// What SeaORM binds and reads.
@@ -228,8 +228,12 @@ columns! {
     Uuid of uuid::Uuid as uuid::Uuid = ColumnType::Uuid;
     Bytea of uuid::Uuid as Vec<u8> = ColumnType::Binary(16);
     Bytea of ObjectId as Vec<u8> = ColumnType::Binary(12);
+    Bytea of PushId as Vec<u8> = ColumnType::Binary(15);
     Bytea of Key192 as Vec<u8> = ColumnType::Binary(24);
     Text of uuid::Uuid as String = schema::text(36);
+    Text of ObjectId as String = schema::text(24);
+    Text of PushId as String = schema::text(20);
+    Text of Key192 as String = schema::text(32);
     Char26 of uuid::Uuid as String = schema::text(26);
     Char22 of uuid::Uuid as String = schema::text(22);
     Char20 of PushId as String = schema::text(20);
@@ -388,10 +392,35 @@ pub fn try_from_u64<K: KeyType>(_: u64) -> Result<K, DbErr> {
 mod tests {
     use ordid_core::storage::{
         Column,
-        column::{Binary12, Binary16, Binary24, Blob, Char36, Integer},
+        column::{self, Binary12, Binary16, Binary24, Blob, Char36, Integer},
     };
 
     use super::*;
+
+    /// A column and a raw key of the list of columns; without an implementation, the test does not compile.
+    fn is_stored<C: SeaOrmColumn<R>, R: RawKey>() {}
+
+    macro_rules! implemented {
+        ($($name:ident $column:ident: $raws:tt $($dialect:ident)+;)+) => {
+            $($(implemented!(@ $dialect $column $raws);)+)+
+        };
+        (@ Postgres $column:ident [$($raw:ident)+]) => {
+            $(is_stored::<column::$column, raw::$raw>();)+
+        };
+        (@ $other:ident $column:ident $raws:tt) => {};
+    }
+
+    #[test]
+    fn it_has_every_column_of_postgres() {
+        mod raw {
+            pub(super) use ordid_core::{
+                key::{Key192, ObjectId, PushId},
+                uuid::Uuid,
+            };
+            pub(super) use std::primitive::i64;
+        }
+        ordid_core::__for_each_column! { implemented }
+    }
 
     /// What is checked of PostgreSQL's column holds for the others that stand behind it.
     #[test]

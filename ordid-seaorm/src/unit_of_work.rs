@@ -1,6 +1,6 @@
 //! The unit of work: models of many entities, inserted, updated and deleted together.
 
-use ordid_sql::{Flushed, Work};
+use ordid_sql::{EngineProfile, Flushed, Work};
 use sea_orm::{DatabaseConnection, DatabaseTransaction, DbBackend, IntoActiveModel};
 
 use crate::{
@@ -119,6 +119,14 @@ impl UnitOfWork {
         let scope = source.scope();
         self.0.flush(source, scope).await
     }
+}
+
+#[doc = ordid_sql::documentation!(detect_engine)]
+/// # Errors
+///
+/// SeaORM's.
+pub async fn detect_engine(db: &DatabaseConnection) -> Result<EngineProfile, Error> {
+    ordid_sql::detect_engine(Source::of(db)?).await
 }
 
 #[cfg(test)]

@@ -9,33 +9,42 @@ use crate::text::TableNames;
 /// that a transaction has inserted and not committed is locked, and passed over: the query does not wait for that
 /// transaction, which may take long. MySQL's `FOR SHARE` needs no other privilege than `SELECT`, as `FOR UPDATE` would.
 ///
-/// MariaDB before 10.6 waits. See `if_variable!` for the comments.
+/// MariaDB before 10.6 waits. See `if_cluster!` for the comments.
 pub(crate) const MYSQL_COMMITTED: &str =
     " /*M! LOCK IN SHARE MODE *//*M!100600 SKIP LOCKED *//*!80000 FOR SHARE SKIP LOCKED */";
 
 /// As [`MYSQL_COMMITTED`], but waits for rows that another transaction has locked.
 pub(crate) const MYSQL_WAITS: &str = " /*M! LOCK IN SHARE MODE *//*!80000 FOR SHARE */";
 
-/// The query that has a row if a variable of MySQL or MariaDB is so.
+/// Has a row in a Galera cluster and in a replication group, with this column of the variable that shows it.
 ///
 /// MariaDB runs what stands in `/*M! */`, MySQL what stands in `/*!50700 */`: each has the variables in another schema.
 /// Sources: "Comment Syntax" of both manuals.
-macro_rules! if_variable {
-    ($is_so:literal) => {
+macro_rules! if_cluster {
+    ($column:literal) => {
         concat!(
-            "SELECT 1 FROM /*M! information_schema *//*!50700 performance_schema */.global_variables WHERE ",
-            $is_so,
-            " LIMIT 1"
+            "SELECT ",
+            $column,
+            " FROM /*M! information_schema *//*!50700 performance_schema */.global_variables \
+             WHERE (variable_name = 'wsrep_on' AND variable_value = 'ON') \
+             OR (variable_name = 'group_replication_group_name' AND variable_value <> '') LIMIT 1"
         )
     };
 }
 
 /// Has a row in a Galera cluster and in a replication group, whose members know their own locks only, and compare before a
 /// COMMIT what each of them has written.
-pub(crate) const MYSQL_CLUSTER: &str = if_variable!(
-    "(variable_name = 'wsrep_on' AND variable_value = 'ON') \
-     OR (variable_name = 'group_replication_group_name' AND variable_value <> '')"
-);
+pub(crate) const MYSQL_CLUSTER: &str = if_cluster!("1");
+
+/// Has the name of the variable, in lower case, that shows in which of them the server is.
+pub(crate) const MYSQL_ENGINE: &str = if_cluster!("LOWER(variable_name)");
+
+/// Has the name of a table that only Aurora DSQL or Citus has. It reads no more of the catalog than Aurora DSQL is
+/// documented to have.
+pub(crate) const POSTGRES_ENGINE: &str = "SELECT c.relname::text FROM pg_catalog.pg_class AS c \
+     JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+     WHERE (n.nspname = 'sys' AND c.relname = 'iam_pg_role_mappings') \
+     OR (n.nspname = 'pg_catalog' AND c.relname = 'pg_dist_partition') LIMIT 1";
 
 /// A member of a replication group that has ended the transaction refuses this query, with 1180. If a savepoint comes first,
 /// the member forgets the end (seen on 9.7.4). The query touches a table of the data dictionary, but reads no row of it, which

@@ -329,6 +329,18 @@ program. The primary key has the old rows next to each other, so the statement r
 for it: their rows come behind.
 "
     };
+    (detect_engine) => {
+        "\
+Asks the server which engine it is, and returns its profile, for [`with_engine`](crate::UnitOfWork::with_engine): CockroachDB,
+YugabyteDB, Aurora DSQL and Citus, which speak the protocol of PostgreSQL; TiDB, Vitess, Galera and MySQL Group Replication,
+which speak that of MySQL. For any other server it returns the library's own profile.
+
+Ask once, when the program starts: it takes a transaction with two queries. A pooler or a proxy is not found, since the server
+behind it answers: give its profile yourself, such as
+[`PGBOUNCER`](ordid_sql::EngineProfile::PGBOUNCER). Only Galera, replication groups and what answers `SELECT version()` with its
+own name were asked for real; Aurora DSQL and Citus are known by tables of their documentation.
+"
+    };
     (watching) => {
         "\
 # Watching flushes

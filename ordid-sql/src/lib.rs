@@ -34,6 +34,7 @@ mod cause;
 pub mod classify;
 mod columns;
 pub mod copy;
+mod detect;
 mod documentation;
 mod entities;
 mod error_macro;
@@ -87,6 +88,8 @@ mod work;
 mod work_macros;
 
 pub use columns::{ColumnMask, Columns, Take};
+#[doc(hidden)]
+pub use detect::detect_engine;
 pub use flush::{Failure, Flush, Outcome, Step};
 pub use flush_error::{DriverError, FlushError, Place, Violation};
 pub use flush_plan::{FlushPlan, PlannedStatement, PlannedTable};
@@ -97,7 +100,6 @@ pub use journal::{Attempt, Journal, Marks};
 #[cfg(feature = "journal")]
 pub use journal::{ColumnValues, JournalRow, Journaled};
 pub use lock_waits::LockWaits;
-#[doc(hidden)]
 pub use marker::{MARKER_TABLE, MARKERS_KEPT, Markers, first_marker_since, remove_old_markers};
 pub use not_bulk::NotBulk;
 pub use pending_rows::{PendingRows, Registration, Row, RowEnd, RowSink};

@@ -340,7 +340,12 @@ impl EngineProfile {
         local_locks: ServerFact::Known(true),
         ..Self::MYSQL
     }
-    .which_reads_snapshots();
+    .which_reads_snapshots()
+    // `UTC_TIMESTAMP` is not among the functions that may be a default there.
+    .which_records_in(
+        "CREATE TABLE IF NOT EXISTS ordid_flushes (id BINARY(16) NOT NULL PRIMARY KEY, \
+         flushed_at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3))",
+    );
 
     /// Vitess and PlanetScale, by their documentation. A query takes at most 100,000 rows, and a transaction 20 seconds.
     /// Rows of one unit of work may be in several shards: then each of them commits by itself, unless Vitess is told to
@@ -515,6 +520,11 @@ impl EngineProfile {
         self.words.reads_committed = ["", ""];
         self.words.reads_snapshots = true;
         self.words.confirms = None;
+        self
+    }
+
+    const fn which_records_in(mut self, table: &'static str) -> Self {
+        self.words.flushes_table = table;
         self
     }
 

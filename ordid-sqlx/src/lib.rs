@@ -171,7 +171,7 @@ pub use stored::{SqlxColumn, Stored, StoredAs};
 pub use two_phase::{prepared_orphans, recover_prepared};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
-pub use unit_of_work::UnitOfWork;
+pub use unit_of_work::{UnitOfWork, detect_engine};
 
 /// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is SQLx's error.
 pub type Error = FlushError<sqlx::Error>;

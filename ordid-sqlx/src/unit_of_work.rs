@@ -1,6 +1,6 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
-use ordid_sql::{Flushed, Work, spi::TransactionScope};
+use ordid_sql::{EngineProfile, Flushed, Work, spi::TransactionScope};
 use sqlx::{Connection, Database, Pool, Transaction};
 
 use crate::{
@@ -243,6 +243,27 @@ pub struct Journaled<DB: Backend>(ordid_sql::Journaled<Binder<DB>>);
 
 #[cfg(feature = "journal")]
 ordid_sql::work_journal! { impl[DB: Backend] UnitOfWork<DB>, Journaled<DB>, Entity<DB>, Error }
+
+#[doc = ordid_sql::documentation!(detect_engine)]
+/// # Errors
+///
+/// SQLx's.
+///
+/// # Example
+///
+#[cfg_attr(feature = "postgres", doc = "```no_run")]
+#[cfg_attr(not(feature = "postgres"), doc = "```ignore")]
+/// # async fn start() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = sqlx::PgPool::connect("postgres://127.0.0.1/shop").await?;
+/// let engine = ordid_sqlx::detect_engine(&pool).await?; // keep it beside the pool
+/// let mut work = ordid_sqlx::UnitOfWork::<sqlx::Postgres>::new().with_engine(engine);
+/// # work.flush(&pool).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub async fn detect_engine<DB: Backend>(pool: &Pool<DB>) -> Result<EngineProfile, Error> {
+    ordid_sql::detect_engine(Source::of(pool)).await
+}
 
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {

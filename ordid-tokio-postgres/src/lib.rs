@@ -132,11 +132,13 @@ pub use stored::{PgColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
 pub use unit_of_work::{
-    ShardedUnitOfWork, UnitOfWork, create_flushes_table, flushes_table, prepared_orphans,
-    recover_prepared, remove_old_markers,
+    ShardedUnitOfWork, UnitOfWork, create_flushes_table, detect_engine, flushes_table,
+    prepared_orphans, recover_prepared, remove_old_markers,
 };
 #[cfg(feature = "postgres")]
-pub use unit_of_work::{create_flushes_table_blocking, remove_old_markers_blocking};
+pub use unit_of_work::{
+    create_flushes_table_blocking, detect_engine_blocking, remove_old_markers_blocking,
+};
 
 /// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is tokio-postgres' error.
 pub type Error = FlushError<tokio_postgres::Error>;

@@ -165,3 +165,36 @@ impl<'a, K: KeepsOrder<C>, C: PgColumn<K::Raw>> FromSql<'a> for Stored<K, C> {
         C::accepts(ty)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ordid_core::storage::column;
+
+    use super::*;
+
+    mod raw {
+        pub(super) use ordid_core::{
+            key::{Key192, ObjectId, PushId},
+            uuid::Uuid,
+        };
+        pub(super) use std::primitive::i64;
+    }
+
+    /// A column and a raw key of the list of columns; without an implementation, the test does not compile.
+    fn is_stored<C: PgColumn<R>, R: RawKey>() {}
+
+    macro_rules! implemented {
+        ($($name:ident $column:ident: $raws:tt $($dialect:ident)+;)+) => {
+            $($(implemented!(@ $dialect $column $raws);)+)+
+        };
+        (@ Postgres $column:ident [$($raw:ident)+]) => {
+            $(is_stored::<column::$column, raw::$raw>();)+
+        };
+        (@ $other:ident $column:ident $raws:tt) => {};
+    }
+
+    #[test]
+    fn it_has_every_column_of_postgres() {
+        ordid_core::__for_each_column! { implemented }
+    }
+}

@@ -13,7 +13,9 @@ use ordid_sql::{EngineProfile, FlushDialect as _, Flushed, Sharded, Work, spi::T
 use tokio_postgres::{Client, Transaction};
 
 #[cfg(feature = "postgres")]
-pub use self::blocking::{create_flushes_table_blocking, remove_old_markers_blocking};
+pub use self::blocking::{
+    create_flushes_table_blocking, detect_engine_blocking, remove_old_markers_blocking,
+};
 pub use self::two_phase::{prepared_orphans, recover_prepared};
 use crate::{
     Error,
@@ -296,4 +298,12 @@ pub async fn create_flushes_table(client: &Client) -> Result<(), tokio_postgres:
 /// tokio-postgres', a table that [is missing](crate::FlushError::is_flushes_table_missing), and a transaction that is open.
 pub async fn remove_old_markers(client: &mut Client) -> Result<u64, Error> {
     ordid_sql::remove_old_markers(on(Borrowed::Client(client))).await
+}
+
+#[doc = ordid_sql::documentation!(detect_engine)]
+/// # Errors
+///
+/// tokio-postgres', and a transaction that is open.
+pub async fn detect_engine(client: &mut Client) -> Result<EngineProfile, Error> {
+    ordid_sql::detect_engine(on(Borrowed::Client(client))).await
 }

@@ -1,5 +1,5 @@
-//! What applications do every day beside inserts, over every library and database: rows that have changed since they
-//! were read, keys of several columns, and rows that may be there already.
+//! What applications do every day beside inserts, over every library, on PostgreSQL, MariaDB and SQLite: rows that have
+//! changed since they were read, keys of several columns, and rows that may be there already. MariaDB stands for MySQL.
 
 mod chunks;
 mod returned;

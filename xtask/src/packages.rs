@@ -8,6 +8,13 @@ use crate::run::{self, Result};
 
 const APT_GET: &str = "/usr/bin/apt-get";
 
+// Where they are missing, the functions below return these.
+const C_COMPILER: &[&str] = &["gcc", "libc6-dev"];
+const CPP_COMPILER: &[&str] = &["g++"];
+const OPENSSL: &[&str] = &["libssl-dev", "pkg-config"];
+const C_CLIENTS: [&str; 3] = ["libpq-dev", "libmariadb-dev", "pkg-config"];
+const PROTOC: &[&str] = &["protobuf-compiler", "libprotobuf-dev"];
+
 /// Makes sure that nothing is missing. `missing` names Debian's packages, and is asked again after
 /// they were installed.
 pub(crate) fn install(missing: impl Fn() -> Result<Vec<&'static str>>) -> Result<()> {
@@ -53,7 +60,7 @@ pub(crate) fn c_compiler() -> &'static [&'static str] {
     if works("cc", &["--version"]) {
         &[]
     } else {
-        &["gcc", "libc6-dev"]
+        C_COMPILER
     }
 }
 
@@ -62,7 +69,7 @@ pub(crate) fn cpp_compiler() -> &'static [&'static str] {
     if works("c++", &["--version"]) {
         &[]
     } else {
-        &["g++"]
+        CPP_COMPILER
     }
 }
 
@@ -77,7 +84,7 @@ pub(crate) fn openssl() -> &'static [&'static str] {
     if has_other_tls || is_named || works("pkg-config", &["--exists", "openssl"]) {
         &[]
     } else {
-        &["libssl-dev", "pkg-config"]
+        OPENSSL
     }
 }
 
@@ -89,16 +96,17 @@ pub(crate) fn c_clients() -> Vec<&'static str> {
         let is_found = |library: &&str| works("pkg-config", &["--exists", library]);
         env::var_os(variable).is_some() || libraries.iter().any(is_found)
     };
+    let [libpq, libmariadb, pkg_config] = C_CLIENTS;
     let mut missing = Vec::new();
     if !is_there("PQ_LIB_DIR", &["libpq"]) {
-        missing.push("libpq-dev");
+        missing.push(libpq);
     }
     if !is_there("MYSQLCLIENT_LIB_DIR", &["libmariadb", "mysqlclient"]) {
-        missing.push("libmariadb-dev");
+        missing.push(libmariadb);
     }
     // It is asked, and so have the builds to find the clients.
     if !works("pkg-config", &["--version"]) {
-        missing.push("pkg-config");
+        missing.push(pkg_config);
     }
     missing
 }
@@ -108,7 +116,7 @@ pub(crate) fn protoc() -> &'static [&'static str] {
     if env::var_os("PROTOC").is_some() || works("protoc", &["--version"]) {
         &[]
     } else {
-        &["protobuf-compiler", "libprotobuf-dev"]
+        PROTOC
     }
 }
 
@@ -160,6 +168,40 @@ fn is_root() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::servers;
+
+    /// The packages of a server that the tests start, as `ordid_harness` names them where it is missing.
+    fn of_server(name: &str) -> &'static [&'static str] {
+        match name {
+            "postgres" => &["postgresql"],
+            "pgbouncer" => &["pgbouncer"],
+            "mariadb" => &["mariadb-server"],
+            "galera" => &["galera-4", "rsync"],
+            "h2" => &["libh2-java", "default-jre-headless"],
+            "redis" => &["redis-server"],
+            "zookeeper" => &["zookeeper", "default-jre-headless"],
+            // MySQL is unpacked from another suite, by root on Debian only. The others are never private.
+            "mysql" | "mssql" | "oracle" => &[],
+            other => panic!("which packages does {other} need?"),
+        }
+    }
+
+    /// As another user than root, the workflow can install nothing later. Chromium is not missed: its tests are ignored.
+    #[test]
+    fn the_workflow_installs_all_that_tests_need() {
+        let file = run::root().join(".github/workflows/ci.yml");
+        let workflow = std::fs::read_to_string(file).expect("it can be read");
+        let (_, step) = workflow
+            .split_once("apt-get install")
+            .expect("it installs something");
+        let installed = step.split("- name:").next().unwrap_or_default();
+        let installed: Vec<&str> = installed.split_ascii_whitespace().collect();
+        let servers = servers::ALL.into_iter().chain(["galera"]).map(of_server);
+        let lists = [C_COMPILER, CPP_COMPILER, OPENSSL, &C_CLIENTS, PROTOC];
+        for package in servers.chain(lists).flatten() {
+            assert!(installed.contains(package), "{package} is not in ci.yml");
+        }
+    }
 
     #[test]
     fn what_is_missing_is_told_in_a_line() {

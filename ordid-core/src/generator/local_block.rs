@@ -11,7 +11,7 @@ use crate::{
     clock::{Clock, Timestamp},
     entropy::Entropy,
     error::Error,
-    key::Generated,
+    key::{Generated, Scheme},
 };
 
 /// Slots that a local block claims at a time.
@@ -149,9 +149,31 @@ impl<G> LocalBlock<G> {
 
 impl<G: BlockSource> LocalBlock<G> {
     /// Returns the generator behind it. Keys taken there are unique with those of this block, but
-    /// not in order with them.
+    /// not in order with them, and its `start_above` does not change the block: call [`start_above`](Self::start_above) of the
+    /// block for that.
     pub fn generator(&self) -> &OrderedGenerator<G::Scheme, G::Clock, G::Entropy> {
         self.generator.generator()
+    }
+
+    /// Goes on above a key that was made before: see [`OrderedGenerator::start_above`]. Other blocks of a generator that is
+    /// shared keep their slots, which may be below it.
+    ///
+    /// # Errors
+    ///
+    /// As [`OrderedGenerator::start_above`].
+    pub fn start_above(&self, newest: &<G::Scheme as Scheme>::Raw) -> Result<(), Error> {
+        self.block.clear();
+        self.generator().start_above(newest)
+    }
+
+    /// As [`start_above`](Self::start_above), above all keys of a millisecond.
+    ///
+    /// # Errors
+    ///
+    /// As [`start_above`](Self::start_above).
+    pub fn start_after(&self, newest: Timestamp) -> Result<(), Error> {
+        self.block.clear();
+        self.generator().start_after(newest)
     }
 
     /// Makes the key of a slot of the block, and goes on to the next one.

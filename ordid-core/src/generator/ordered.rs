@@ -302,17 +302,18 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     }
 
     /// Claims slots although the policy's patience is at an end: by following the clock, as
-    /// [`Rollback::HoldThenFollow`](crate::generator::Rollback) does.
+    /// [`Rollback::HoldThenFollow`](crate::generator::Rollback) does. A generator whose keys are told apart by its node alone
+    /// would make them again then, so it follows no clock.
     ///
     /// # Panics
     ///
-    /// If the operating system has no entropy, or the clock reads a time that the layout does not have.
+    /// If the operating system has no entropy, the clock reads a time that the layout does not have, or no clock may be followed.
     #[cfg(feature = "std")]
     pub(crate) fn claim_or_follow(&self, count: u64) -> Slots {
         loop {
             let error = match self.claim(count) {
                 Ok(slots) => return slots,
-                Err(error) if error.is_entropy() => error,
+                Err(error) if error.is_entropy() || !S::RENEWS => error,
                 Err(_) => {
                     match self.engine.follow(
                         slot_layout_of::<S>(),

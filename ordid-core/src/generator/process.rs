@@ -111,3 +111,26 @@ fn generate_or_follow<S: ProcessWide>(
         Err(error) => ordered::no_key(&error),
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{
+        clock::ManualClock,
+        entropy::SeededEntropy,
+        generator::{Generator as _, Policy},
+        scheme::snowflake::{SnowflakeGenerator, SnowflakeNode, Twitter},
+    };
+
+    /// Its keys are told apart by node and time alone: behind the clock it would make them again.
+    #[test]
+    #[should_panic(expected = "cannot make a key")]
+    fn a_generator_with_a_node_of_its_own_follows_no_clock_back() {
+        let clock = ManualClock::at_unix_millis(1_800_000_000_000);
+        let node = SnowflakeNode::<Twitter>::new(7).expect("it is small");
+        let entropy = SeededEntropy::new(1);
+        let generator = SnowflakeGenerator::with_node(node, &clock, entropy, Policy::DEFAULT);
+        generator.try_generate().expect("the clock stands still");
+        clock.set_unix_millis(1_800_000_000_000 - 60_000);
+        let _ = generator.claim_or_follow(1);
+    }
+}

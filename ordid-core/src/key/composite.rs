@@ -5,7 +5,7 @@ use alloc::{
     string::{String, ToString as _},
     vec::Vec,
 };
-use core::{fmt, hash::Hash, marker::PhantomData};
+use core::{cmp::Ordering, fmt, hash::Hash, marker::PhantomData};
 
 use super::{Generated, KeyField, KeyType, RawKey, Scheme, StaticScheme, TextForm, text::excerpt};
 use crate::{__private, clock::Timestamp, error::Error, layout::Orders};
@@ -26,6 +26,10 @@ pub trait KeyPart: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
     #[doc(hidden)]
     fn read(bytes: &[u8]) -> Result<Self, Error>;
 
+    /// Compares what [`write`](Self::write) wrote of two.
+    #[doc(hidden)]
+    fn compare(left: &[u8], right: &[u8]) -> Ordering;
+
     /// Reads the text that `Display` writes, and no other.
     #[doc(hidden)]
     fn parse(text: &str) -> Result<Self, Error>;
@@ -45,9 +49,11 @@ impl<K: KeyType> KeyPart for K {
     }
 
     fn read(bytes: &[u8]) -> Result<Self, Error> {
-        let mut raw = <K::Raw as RawKey>::Bytes::default();
-        raw.as_mut().copy_from_slice(bytes);
-        K::from_raw(K::Raw::from_bytes(raw))
+        K::from_raw(raw::<K>(bytes))
+    }
+
+    fn compare(left: &[u8], right: &[u8]) -> Ordering {
+        K::Scheme::cmp(&raw::<K>(left), &raw::<K>(right))
     }
 
     fn parse(text: &str) -> Result<Self, Error> {
@@ -57,6 +63,12 @@ impl<K: KeyType> KeyPart for K {
     fn seal(self, text: &str) -> Option<u64> {
         self.__cursor_seal(text)
     }
+}
+
+fn raw<K: KeyType>(bytes: &[u8]) -> K::Raw {
+    let mut raw = <K::Raw as RawKey>::Bytes::default();
+    raw.as_mut().copy_from_slice(bytes);
+    K::Raw::from_bytes(raw)
 }
 
 macro_rules! integers {
@@ -74,6 +86,10 @@ macro_rules! integers {
                 let mut number = [0; size_of::<Self>()];
                 number.copy_from_slice(bytes);
                 Ok(Self::from_be_bytes(number) ^ $flip)
+            }
+
+            fn compare(left: &[u8], right: &[u8]) -> Ordering {
+                left.cmp(right)
             }
 
             fn parse(text: &str) -> Result<Self, Error> {
@@ -174,6 +190,10 @@ pub trait KeyParts: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     fn read(bytes: &CompositeBytes) -> Result<Self, Error>;
 
+    /// Compares what [`write`](Self::write) wrote of two, part by part.
+    #[doc(hidden)]
+    fn compare(left: &CompositeBytes, right: &CompositeBytes) -> Ordering;
+
     #[doc(hidden)]
     fn write_text(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
@@ -242,6 +262,11 @@ impl<P: KeyParts> Scheme for CompositeScheme<P> {
             Ok(parts) => parts.write_text(f),
             Err(_) => raw.write_text(None, f),
         }
+    }
+
+    /// The order of the parts, of which a key type's is not always that of its bytes.
+    fn cmp(left: &CompositeRaw, right: &CompositeRaw) -> Ordering {
+        P::compare(&left.0, &right.0)
     }
 
     fn parse_text(_prefix: Option<&str>, text: &str) -> Result<CompositeRaw, Error> {
@@ -457,6 +482,18 @@ macro_rules! tuples {
                     }
                 }
 
+                fn compare(left: &CompositeBytes, right: &CompositeBytes) -> Ordering {
+                    let (mut left, mut right) = (&left.0[..], &right.0[..]);
+                    let mut next = |length, compare: fn(&[u8], &[u8]) -> Ordering| {
+                        let ((one, rest), (other, other_rest)) =
+                            (left.split_at(length), right.split_at(length));
+                        (left, right) = (rest, other_rest);
+                        compare(one, other)
+                    };
+                    next($first::BYTES, $first::compare)
+                        $(.then_with(|| next($part::BYTES, $part::compare)))+
+                }
+
                 fn write_text(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     write!(f, "({}", self.$first_position)?;
                     $(write!(f, ", {}", self.$position)?;)+
@@ -597,6 +634,63 @@ mod tests {
             line(1, -7).to_string(),
             format!("({}, -7)", Uuid::from_u128(1))
         );
+    }
+
+    /// SQL Server compares the last bytes of a UUID first. Rows are sent in this order.
+    #[test]
+    fn raw_keys_have_the_order_of_their_first_columns_scheme() {
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        struct Id(Uuid);
+
+        impl KeyType for Id {
+            type Raw = Uuid;
+            type Scheme = crate::scheme::UuidV8SqlServer;
+
+            const NAME: &'static str = "Id";
+            const PREFIX: Option<&'static str> = None;
+
+            fn from_generated(generated: Generated<Self::Scheme>) -> Self {
+                Self(generated.into_raw())
+            }
+
+            fn to_raw(self) -> Uuid {
+                self.0
+            }
+
+            fn from_raw(raw: Uuid) -> Result<Self, Error> {
+                Ok(Self(raw))
+            }
+        }
+
+        impl fmt::Display for Id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl PartialOrd for Id {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl Ord for Id {
+            fn cmp(&self, other: &Self) -> Ordering {
+                <Self as KeyType>::Scheme::cmp(&self.0, &other.0)
+            }
+        }
+
+        let key = |id: u128, number: i32| CompositeKey((Id(Uuid::from_u128(id)), number));
+        // The second has the greater bytes, and the smaller last six.
+        let (later, earlier) = (key(2, -1), key(1 << 96 | 1, 7));
+        let cmp = |left: CompositeKey<(Id, i32)>, right: CompositeKey<(Id, i32)>| {
+            CompositeScheme::<(Id, i32)>::cmp(&left.to_raw(), &right.to_raw())
+        };
+        assert_eq!(cmp(earlier, later), Ordering::Less);
+        assert_eq!(cmp(later, earlier), Ordering::Greater);
+        assert_eq!(cmp(key(2, -1), key(2, 1)), Ordering::Less);
+        assert_eq!(cmp(key(2, 1), key(2, 1)), Ordering::Equal);
+        assert!(earlier < later);
     }
 
     #[test]

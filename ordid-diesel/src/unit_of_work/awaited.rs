@@ -1,7 +1,7 @@
 //! Flushes over connections of diesel-async.
 
 use diesel_async::AsyncConnection;
-use ordid_sql::{Flushed, spi::TransactionScope};
+use ordid_sql::{EngineProfile, Flushed, spi::TransactionScope};
 
 use super::UnitOfWork;
 use crate::{
@@ -84,4 +84,17 @@ impl<DB: Backend> UnitOfWork<DB> {
         let source = Source::<Awaited, C>::one(connection);
         self.0.flush(source, TransactionScope::Savepoint)
     }
+}
+
+/// As [`detect_engine`](crate::detect_engine), over a connection of diesel-async.
+///
+/// # Errors
+///
+/// As [`detect_engine`](crate::detect_engine).
+pub async fn detect_engine_async<C>(connection: &mut C) -> Result<EngineProfile, Error>
+where
+    C: AsyncConnection<Backend: Backend> + Send + 'static,
+{
+    let source = Source::<Awaited, C>::one(connection);
+    ordid_sql::detect_engine(source).await
 }

@@ -3,7 +3,7 @@
 use std::{error::Error as StdError, ops::DerefMut};
 
 use ordid_sql::{
-    Flushed,
+    EngineProfile, Flushed,
     spi::{TransactionScope, blocking},
 };
 use postgres::{Client, Transaction};
@@ -140,4 +140,13 @@ pub fn create_flushes_table_blocking(client: &mut Client) -> Result<(), postgres
 /// As [`remove_old_markers`](crate::remove_old_markers).
 pub fn remove_old_markers_blocking(client: &mut Client) -> Result<u64, Error> {
     blocking(ordid_sql::remove_old_markers(on_blocking(client)))
+}
+
+/// As [`detect_engine`](crate::detect_engine), over a client of the crate `postgres`.
+///
+/// # Errors
+///
+/// As [`detect_engine`](crate::detect_engine).
+pub fn detect_engine_blocking(client: &mut Client) -> Result<EngineProfile, Error> {
+    blocking(ordid_sql::detect_engine(on_blocking(client)))
 }

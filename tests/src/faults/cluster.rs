@@ -178,6 +178,11 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
         behind::<L::MySql>
     );
     add!(
+        "a_cluster_is_found_by_its_settings",
+        if_behind,
+        found::<L::MySql>
+    );
+    add!(
         "flushes_over_all_nodes_with_commits_that_are_cut_are_written_once_or_unknown",
         if_same,
         random::<L::MySql>
@@ -533,6 +538,19 @@ fn below(seed: &mut u64, end: u64) -> u64 {
         .wrapping_mul(6_364_136_223_846_793_005)
         .wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) % end
+}
+
+/// Its version does not say that a server is in a cluster.
+async fn found<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
+    let expected = match nodes.kind {
+        Kind::Galera => "Galera",
+        Kind::GroupReplication => "MySQL Group Replication",
+    };
+    for site in &nodes.sites {
+        let found = W::detect_engine(site.options()).await?;
+        assert_eq!(found, Some(expected));
+    }
+    Ok(())
 }
 
 /// Each connection of each flush goes to a node by chance, and its COMMIT is cut off, held back or lost by chance.

@@ -83,6 +83,12 @@ pub trait Flusher: Sized + Send + 'static {
         options: &Options<Self::Database>,
     ) -> impl Future<Output = Result<u64, Failed>>;
 
+    /// Returns which engine the library finds behind the server's address, by its name; `None` from a library that speaks to
+    /// one engine only.
+    fn detect_engine(
+        options: &Options<Self::Database>,
+    ) -> impl Future<Output = Result<Option<&'static str>, Failed>>;
+
     /// Adds the rows, children first.
     fn add_graph(&mut self, graph: &Graph);
 
@@ -268,6 +274,14 @@ impl<DB: Engine> Flusher for UnitOfWork<DB> {
         let outcome = ordid_sqlx::remove_old_markers(&pool).await;
         pool.close().await;
         outcome.map_err(|error| Failed::from(&error))
+    }
+
+    async fn detect_engine(options: &Options<DB>) -> Result<Option<&'static str>, Failed> {
+        let pool = pool::<DB>(options.clone(), PATIENCE);
+        let outcome = ordid_sqlx::detect_engine(&pool).await;
+        pool.close().await;
+        let found = outcome.map(|engine| Some(engine.name));
+        found.map_err(|error| Failed::from(&error))
     }
 
     fn add_graph(&mut self, graph: &Graph) {

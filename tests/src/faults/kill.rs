@@ -203,11 +203,17 @@ pub(super) fn at_random(usual: Duration) -> Duration {
 
 /// The next guess of what usually takes so long, after a kill that found this: a machine that has other things to do is
 /// faster or slower than it was when the first guess was made.
-fn guessed_again(usual: Duration, found: Found) -> Duration {
+pub(super) fn guessed_again(usual: Duration, found: Found) -> Duration {
     match found {
         Found::None => usual + usual / 3,
         Found::All => usual - usual / 5,
     }
+}
+
+/// Whether to kill once more: as often as is asked for; then until a tenth of these kills came when they had to, which each
+/// [better guess](guessed_again) makes likelier; and not for ever.
+pub(super) fn goes_on(kills: u32, runs: u32, in_time: u32) -> bool {
+    kills < runs || (in_time < runs.div_ceil(10) && kills < 10 * runs)
 }
 
 /// A number from 0 to 1.
@@ -236,7 +242,9 @@ async fn killed<W: Flusher>(site: Site<W::Database>, program: Program) -> Outcom
     let (mut none, mut all, mut said) = (0, 0, 0);
     let mut tally = Tally::NONE;
     let runs = times(10, 300);
-    for unit in 3..3 + runs {
+    let mut kills = 0;
+    while goes_on(kills, runs, none) {
+        let unit = 3 + kills;
         let graph = Graph::new(unit, Shape::CHUNKS);
         let mut process = Process::start(program(), &[&url, "new", &unit.to_string()])?;
         let last = kill_at_random(&mut process, usual)?;
@@ -249,20 +257,21 @@ async fn killed<W: Flusher>(site: Site<W::Database>, program: Program) -> Outcom
             ("committed", Found::All) => said += 1,
             _ => return Err(format!("unit {unit}: {last:?}, {found:?}").into()),
         }
+        kills += 1;
         usual = guessed_again(usual, found);
         tally.client(&last, found);
         // As a program does that finds the unit of work in its journal: with the same keys.
         site.flush_anew::<W>(&graph, found).await?;
     }
     eprintln!(
-        "{} killed {runs} times in {usual:?}: {none} before and {all} after the commit, {said} \
+        "{} killed {kills} times in {usual:?}: {none} before and {all} after the commit, {said} \
          after it was told",
         std::any::type_name::<W>()
     );
-    assert!(none >= runs / 10, "the kills came too late");
-    tally.flushed(3 + runs);
+    assert!(none >= runs.div_ceil(10), "the kills came too late");
+    tally.flushed(3 + kills);
     let rows = Graph::new(0, Shape::CHUNKS).len();
-    tally.close(&site, rows * usize::try_from(3 + runs)?).await
+    tally.close(&site, rows * usize::try_from(3 + kills)?).await
 }
 
 /// Rows to be changed, and those that are inserted by the same unit of work.
@@ -371,7 +380,9 @@ async fn killed_changing<W: Flusher>(site: Site<W::Database>, program: Program) 
     let mut tally = Tally::NONE;
     let mut rows = 0;
     let runs = times(8, 300);
-    for number in 3..3 + runs {
+    let mut kills = 0;
+    while goes_on(kills, runs, none) {
+        let number = 3 + kills;
         let changes = Changes::prepare::<W>(&site, number).await?;
         let last = kill_at_random(&mut start(2 * number)?, usual)?;
         let found = changes.look(&site).await?;
@@ -381,18 +392,19 @@ async fn killed_changing<W: Flusher>(site: Site<W::Database>, program: Program) 
             ("committed", Found::All) => said += 1,
             _ => return Err(format!("changes {number}: {last:?}, {found:?}").into()),
         }
+        kills += 1;
         usual = guessed_again(usual, found);
         tally.client(&last, found);
         changes.make_anew::<W>(&site, found).await?;
         rows = changes.rows() * usize::try_from(number + 1)?;
     }
     eprintln!(
-        "{} killed {runs} times in {usual:?} of changes: {none} before and {all} after the commit, \
+        "{} killed {kills} times in {usual:?} of changes: {none} before and {all} after the commit, \
          {said} after it was told",
         std::any::type_name::<W>()
     );
-    assert!(none >= runs / 10, "the kills came too late");
+    assert!(none >= runs.div_ceil(10), "the kills came too late");
     // The old rows, and what went on.
-    tally.flushed(2 * (3 + runs));
+    tally.flushed(2 * (3 + kills));
     tally.close(&site, rows).await
 }

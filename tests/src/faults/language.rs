@@ -76,13 +76,13 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         ));
     }
     for server in ["mariadb", "mysql"] {
-        on_own_german::<L::MySql, _, _>(trials, servers, server, async |site| {
+        on_own_german::<L::MySql, _, _>(trials, servers, server, async move |site| {
             taken::<L::MySql>(&site).await?;
             for sql in MYSQL_REFUSES {
                 site.execute(sql).await?;
             }
             refused_once::<L::MySql>(&site).await?;
-            killed::<L::MySql>(&site).await
+            killed::<L::MySql>(&site, server == "mysql").await
         });
     }
 }
@@ -139,8 +139,8 @@ async fn refused_once<W: Flusher>(site: &Site<W::Database>) -> Outcome {
     Ok(())
 }
 
-/// The session is killed while its COMMIT waits for a lock.
-async fn killed<W: Flusher<Database = MySql>>(site: &Site<MySql>) -> Outcome {
+/// The session is killed while its COMMIT waits for a lock. MySQL gives the COMMIT up.
+async fn killed<W: Flusher<Database = MySql>>(site: &Site<MySql>, gives_up: bool) -> Outcome {
     let graph = Graph::new(3, Shape::SMALL);
     let mut work = W::of(&graph, Retry::NONE);
     let options = site.options().clone();
@@ -149,14 +149,14 @@ async fn killed<W: Flusher<Database = MySql>>(site: &Site<MySql>) -> Outcome {
         if progress.done == progress.total {
             let (options, is_over) = (options.clone(), is_over.clone());
             let (is_locked, locked) = mpsc::channel();
-            thread::spawn(move || is_over.send(lock_and_kill(options, &is_locked)));
+            thread::spawn(move || is_over.send(lock_and_kill(options, gives_up, &is_locked)));
             let _ = locked.recv();
         }
     });
     let outcome = work.flush_to(site.options(), PATIENCE).await;
     over.recv()??;
     work.tell(|_| ());
-    if outcome.is_ok() {
+    if outcome.is_ok() && !gives_up {
         // MariaDB carries the COMMIT out, and answers.
         assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
         return Ok(());
@@ -164,8 +164,8 @@ async fn killed<W: Flusher<Database = MySql>>(site: &Site<MySql>) -> Outcome {
     interrupted(site, &graph, work, outcome).await
 }
 
-/// Holds COMMITs back, and kills the first.
-fn lock_and_kill(options: Options<MySql>, is_locked: &mpsc::Sender<()>) -> Outcome {
+/// Holds COMMITs back, and kills the first. If it is given up, that is waited for, as it could go on without the lock.
+fn lock_and_kill(options: Options<MySql>, gives_up: bool, is_locked: &mpsc::Sender<()>) -> Outcome {
     const WAITING: &str =
         "SELECT CAST(id AS SIGNED) FROM information_schema.processlist WHERE info LIKE 'COMMIT%'";
 
@@ -189,6 +189,12 @@ fn lock_and_kill(options: Options<MySql>, is_locked: &mpsc::Sender<()>) -> Outco
             tokio::time::sleep(Duration::from_millis(5)).await;
         };
         site.execute(&format!("KILL {session}")).await?;
+        while gives_up && site.numbers(WAITING).await?.contains(&session) {
+            if Instant::now() > deadline {
+                return Err("the COMMIT that was killed waits on".into());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         Ok(holder.close().await?)
     })
 }

@@ -52,6 +52,13 @@ fn of<W: Flusher<Database: Served>>(
         trials,
         servers,
         server,
+        "the_server_is_asked_which_engine_it_is",
+        detected::<W>,
+    );
+    on_server::<W, _, _>(
+        trials,
+        servers,
+        server,
         "changes_without_a_marker_row_are_not_sent_again_after_a_lost_commit",
         unmarked::<W>,
     );
@@ -147,6 +154,22 @@ async fn created<W: Flusher>(site: Site<W::Database>) -> Outcome {
     assert_eq!(W::remove_old_markers(options).await?, 2_500);
     let kept = site.numbers("SELECT COUNT(*) FROM ordid_flushes").await?;
     assert_eq!(kept, [3], "two of today, and that of the flush");
+    Ok(())
+}
+
+/// Aurora DSQL is known by a table that PostgreSQL does not have.
+async fn detected<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    let options = site.options();
+    let own = W::detect_engine(options).await?;
+    if W::Database::KEY == "uuid" {
+        assert_eq!(own, Some("PostgreSQL"));
+        site.execute("CREATE SCHEMA sys").await?;
+        let table = "CREATE TABLE sys.iam_pg_role_mappings (pg_role_name text)";
+        site.execute(table).await?;
+        assert_eq!(W::detect_engine(options).await?, Some("Aurora DSQL"));
+    } else {
+        assert_eq!(own, Some("MySQL"));
+    }
     Ok(())
 }
 

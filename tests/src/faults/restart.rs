@@ -11,7 +11,8 @@ use ordid_sqlx::Retry;
 use sqlx::Postgres;
 
 use super::{
-    Flusher, Found, Graph, Library, PATIENCE, Served, Shape, Site, Tally, kill::at_random,
+    Flusher, Found, Graph, Library, PATIENCE, Served, Shape, Site, Tally,
+    kill::{at_random, goes_on, guessed_again},
     on_own_server, times,
 };
 use crate::{servers::Servers, trials::Outcome};
@@ -123,25 +124,32 @@ async fn once<W: Flusher<Database: Served>>(server: Server) -> Outcome {
     Ok(())
 }
 
+/// How long a flush takes that is left alone: those of the units 0 to 2.
+async fn left_alone<W: Flusher>(site: &Site<W::Database>) -> Outcome<Duration> {
+    let mut times_taken = Vec::new();
+    for unit in 0..3 {
+        let mut work = W::of(&Graph::new(unit, Shape::CHUNKS), Retry::NONE);
+        let started = Instant::now();
+        work.flush_to(site.options(), PATIENCE).await?;
+        times_taken.push(started.elapsed());
+    }
+    times_taken.sort();
+    Ok(times_taken[1])
+}
+
 /// One attempt, and the server comes back at once, so that the flush can ask it about a lost COMMIT.
 async fn at_any_time<W: Flusher<Database: Served>>(server: Server) -> Outcome {
     let site = Site::<W::Database>::create(server.url().parse()?).await?;
     let own = Own(Arc::new(Mutex::new(server)));
-    let mut times_taken = Vec::new();
+    let mut usual = left_alone::<W>(&site).await?;
     let mut tally = Tally::NONE;
     let runs = times(4, 90);
-    for unit in 0..3 + runs {
+    let (mut kills, mut none) = (0, 0);
+    while goes_on(kills, runs, none) {
+        let unit = 3 + kills;
         let graph = Graph::new(unit, Shape::CHUNKS);
         let mut work = W::of(&graph, Retry::NONE);
-        if unit < 3 {
-            // How long a flush takes that is left alone.
-            let started = Instant::now();
-            work.flush_to(site.options(), PATIENCE).await?;
-            times_taken.push(started.elapsed());
-            times_taken.sort();
-            continue;
-        }
-        let delay = at_random(times_taken[1]);
+        let delay = at_random(usual);
         let killed = own.clone();
         let killing = std::thread::spawn(move || {
             std::thread::sleep(delay);
@@ -152,15 +160,23 @@ async fn at_any_time<W: Flusher<Database: Served>>(server: Server) -> Outcome {
         killing.join().map_err(|_| "the kill panicked")??;
         let what = |error| format!("unit {unit}, killed after {delay:?}: {error}");
         let found = site.judge(&graph, &work, &outcome).await.map_err(what)?;
+        kills += 1;
+        none += u32::from(found == Found::None);
+        usual = guessed_again(usual, found);
         tally.server(&outcome, found);
         if outcome.is_err() {
             tally.flushed(1);
             site.flush_again(&graph, &mut work).await.map_err(what)?;
         }
     }
+    // The others are no proof: the flush may have been over, or have found the server back.
+    assert!(
+        none >= runs.div_ceil(10),
+        "no kill came in the midst of a flush"
+    );
     tally.flushed(3);
     let rows = Graph::new(0, Shape::CHUNKS).len();
-    tally.close(&site, rows * usize::try_from(3 + runs)?).await
+    tally.close(&site, rows * usize::try_from(3 + kills)?).await
 }
 
 /// The server comes back while the flush is tried again.

@@ -555,6 +555,7 @@ async fn an_answer_to_commit_that_is_lost_is_found_out<DB: Remote>(pool: Pool<DB
     let proxy = proxy(&pool).await?;
     let (_, down) = learn(&pool, &proxy).await?.commit.unwrap();
     let behind = DB::through(&pool, &proxy).await?;
+    let before = proxy.traffic().len();
     proxy.plan([Fault::Swallow(down)]);
     let mut work = work::<DB>();
     let flushed = work.flush(&behind).await?;
@@ -563,6 +564,9 @@ async fn an_answer_to_commit_that_is_lost_is_found_out<DB: Remote>(pool: Pool<DB
         (35, 0),
         "found, not sent again"
     );
+    let connections = &proxy.traffic()[before..];
+    assert!(connections[0].commits, "the fault came before the COMMIT");
+    assert_eq!(connections.len(), 2, "the second one is asked");
     assert_eq!(flushed.tables.len(), 2);
     assert!(work.is_empty());
     assert_eq!(count(&pool).await?, ROWS);

@@ -1,6 +1,12 @@
 //! Servers as people set them: what each operation comes to under each setting, and that no setting makes it lie.
 
-use std::{collections::BTreeSet, fmt, future::Future, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    future::Future,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use libtest_mimic::{Failed, Trial};
 use ordid::{
@@ -15,7 +21,7 @@ use ordid_sqlx::{
 };
 use ordid_tests::{
     conformance,
-    proxy::Fault,
+    proxy::{Fault, Proxy, Traffic},
     servers::{Options, Scratch, Servers},
     trials::{ignored, run},
 };
@@ -528,22 +534,43 @@ impl<DB: Set> Site<DB> {
         let proxy = retry::proxy(&self.plain).await?;
         proxy.plan([fault]);
         let behind = DB::through(&self.plain, &proxy).await?;
+        let is_over = AtomicBool::new(false);
         let ending = async {
             if fault == Fault::HoldCommit {
-                // The flush may ask meanwhile, and must not believe what it sees.
-                tokio::time::sleep(Duration::from_millis(700)).await;
-                DB::end_idle(&self.plain).await?;
+                self.end_at_commit(&proxy, &is_over).await?;
             }
             Ok::<_, sqlx::Error>(())
         };
-        let (flushed, ended) = tokio::join!(work.flush(&behind), ending);
+        let flushing = async {
+            let flushed = work.flush(&behind).await;
+            is_over.store(true, Ordering::Relaxed);
+            flushed
+        };
+        let (flushed, ended) = tokio::join!(flushing, ending);
         ended?;
         behind.close().await;
-        Ok(flushed)
+        let traffic = proxy.traffic();
+        match has_struck(fault, &traffic) {
+            true => Ok(flushed),
+            false => Err(format!("no {fault:?}, but {traffic:?} and {flushed:?}").into()),
+        }
+    }
+
+    /// Ends the transaction whose COMMIT is held back, unless the flush is over before it.
+    async fn end_at_commit(&self, proxy: &Proxy, is_over: &AtomicBool) -> Result<(), sqlx::Error> {
+        while proxy.traffic().first().is_none_or(|it| it.commit.is_none()) {
+            if is_over.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // The flush may ask meanwhile, and must not believe what it sees. A server that ends what is idle does so before.
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        DB::end_idle(&self.plain).await
     }
 
     async fn insert(&self, fault: Fault) -> Outcome<Done> {
-        let mut work = retry::inserts::<DB>(&retry::family());
+        let mut work = retry::inserts::<DB>(&retry::family()).with_new_memory();
         let flushed = self.flush(&mut work, fault).await?;
         judged(flushed, retry::count(&self.plain).await?, 35, 0)
     }
@@ -551,22 +578,24 @@ impl<DB: Set> Site<DB> {
     async fn change(&self, fault: Fault) -> Outcome<Done> {
         let family = retry::family();
         retry::inserts::<DB>(&family).flush(&self.plain).await?;
-        let mut work = retry::changes::<DB>(&family);
+        let mut work = retry::changes::<DB>(&family).with_new_memory();
         let flushed = self.flush(&mut work, fault).await?;
         let found = retry::changed(&self.plain).await?;
         judged(flushed, found, [5, 27, 1], [0, 30, 0])
     }
 
-    /// Returns after how many bytes of answers the COMMIT of inserts is sent.
+    /// Returns after how many bytes of answers the COMMIT of inserts is sent. Here and later the flush asks the catalog, so
+    /// that each conversation is as long as the first.
     async fn commit_of_inserts(&self) -> Outcome<u64> {
-        self.commit_of(&mut retry::inserts::<DB>(&retry::family()))
-            .await
+        let work = retry::inserts::<DB>(&retry::family());
+        self.commit_of(&mut work.with_new_memory()).await
     }
 
     async fn commit_of_changes(&self) -> Outcome<u64> {
         let family = retry::family();
         retry::inserts::<DB>(&family).flush(&self.plain).await?;
-        self.commit_of(&mut retry::changes::<DB>(&family)).await
+        let work = retry::changes::<DB>(&family);
+        self.commit_of(&mut work.with_new_memory()).await
     }
 
     async fn commit_of(&self, work: &mut Work<UnitOfWork<DB>>) -> Outcome<u64> {
@@ -654,6 +683,15 @@ impl<DB: Set> Site<DB> {
             Err(error) => Ok(Err(error.to_string())),
         }
     }
+}
+
+/// Whether a fault has met the COMMIT of the first connection, so that the flush has made another one.
+fn has_struck(fault: Fault, traffic: &[Traffic]) -> bool {
+    let has_met = |first: &Traffic| match fault {
+        Fault::HoldCommit => first.commit.is_some() && !first.commits,
+        _ => first.commits,
+    };
+    fault == Fault::None || traffic.first().is_some_and(has_met) && traffic.len() > 1
 }
 
 /// Holds what a flush says against what is there.

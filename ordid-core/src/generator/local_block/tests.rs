@@ -191,3 +191,17 @@ fn debug_texts_keep_the_secret() {
     }
     assert_eq!(format!("{reserved:?}"), "Reserved { left: 3, .. }");
 }
+
+/// A restart with the clock behind, and several tables to start above.
+#[test]
+fn a_block_starts_above_a_key_though_it_has_slots_left() {
+    let keys = scripted(Policy::DEFAULT).into_local();
+    let at = |ahead| Timestamp::from_unix_millis(START + ahead).unwrap();
+    keys.start_after(at(5_000)).unwrap();
+    assert_eq!(millis(next(&keys)), START + 5_001);
+    let newest = keys.generate_at(at(8_000)).unwrap().into_raw();
+    keys.start_above(&newest).unwrap();
+    let first = next(&keys);
+    assert!(first > newest, "{first} {newest}");
+    assert!(next(&keys) > first);
+}

@@ -9,7 +9,13 @@ pub(in crate::generator) fn seed_of<S: Slotted>(secret: [u64; 2], time: u64) -> 
     if S::SEED_BITS == 0 {
         return 0;
     }
-    prf(secret, time) >> (64 - S::SEED_BITS)
+    cut::<S>(prf(secret, time))
+}
+
+/// Returns as many bits as the scheme's seeds have.
+#[inline(always)]
+const fn cut<S: Slotted>(whole: u64) -> u64 {
+    whole >> (64 - S::SEED_BITS)
 }
 
 /// Returns what the secret's generator is known by. No unit of time is `u64::MAX`.
@@ -31,8 +37,9 @@ fn prf(secret: [u64; 2], input: u64) -> u64 {
 
 #[cfg(feature = "std")]
 std::thread_local! {
-    /// The last seed of a thread: half of the secret, the unit of time, the seed. Most keys are of
-    /// the same millisecond as the last.
+    /// The last seed of a thread: half of the secret, the unit of time, and all bits of the seed, since generators of
+    /// several schemes that are given the same numbers for entropy, as in tests, have the same secret. Most keys are of the
+    /// same millisecond as the last.
     static SEED: core::cell::Cell<(u64, u64, u64)> = const { core::cell::Cell::new((0, u64::MAX, 0)) };
     /// The last identity of a thread, with half of its secret.
     static IDENTITY: core::cell::Cell<(u64, u64)> = const { core::cell::Cell::new((0, 0)) };
@@ -40,8 +47,7 @@ std::thread_local! {
 
 /// As [`seed_of`] and [`identity_of`], if the thread remembers both.
 ///
-/// The first half of a secret names it, and with it the generator and its scheme: two that agree in
-/// 64 random bits do not happen.
+/// The first half of a secret names it: two that agree in 64 random bits do not happen.
 #[cfg(feature = "std")]
 #[inline(always)]
 pub(super) fn remembered<S: Slotted>(secret: [u64; 2], time: u64) -> Option<(u64, u64)> {
@@ -52,7 +58,7 @@ pub(super) fn remembered<S: Slotted>(secret: [u64; 2], time: u64) -> Option<(u64
         if of != name || last_time != time {
             return None;
         }
-        seed_and_identity.0 = seed;
+        seed_and_identity.0 = cut::<S>(seed);
     }
     if S::IDENTITY {
         let (of, identity) = IDENTITY.get();
@@ -70,9 +76,11 @@ pub(super) fn remembered<S: Slotted>(secret: [u64; 2], time: u64) -> Option<(u64
 #[inline(never)]
 pub(super) fn remember<S: Slotted>(high: u64, low: u64, time: u64) -> (u64, u64) {
     let secret = [high, low];
-    let (seed, identity) = (seed_of::<S>(secret, time), identity_of::<S>(secret));
+    let (mut seed, identity) = (0, identity_of::<S>(secret));
     if S::SEED_BITS > 0 {
-        SEED.set((secret[0], time, seed));
+        let whole = prf(secret, time);
+        SEED.set((secret[0], time, whole));
+        seed = cut::<S>(whole);
     }
     if S::IDENTITY {
         IDENTITY.set((secret[0], identity));
@@ -124,4 +132,40 @@ pub(in crate::generator) fn draw_of<S: Slotted>(
         entropy.epoch_and_u64()?
     };
     Ok((epoch, random_bits_of::<S>(words)))
+}
+
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests {
+    use crate::{
+        clock::ManualClock,
+        entropy::SeededEntropy,
+        generator::{Generator, OrderedGenerator, Policy},
+        key::Scheme,
+        scheme::{OrderedText32, Ulid, UuidV7},
+    };
+
+    fn first<S>(number: u64) -> S::Raw
+    where
+        S: crate::generator::Slotted<Node: crate::generator::DefaultNode>,
+    {
+        let clock = ManualClock::at_unix_millis(1_645_557_742_000);
+        let entropy = SeededEntropy::new(number);
+        let generator = OrderedGenerator::<S, _, _>::new(clock, entropy, Policy::DEFAULT);
+        generator
+            .try_generate()
+            .expect("the clock stands still")
+            .into_raw()
+    }
+
+    /// As in a test of many key types: their generators have one secret and one time, and seeds of different lengths.
+    #[test]
+    fn generators_of_one_secret_on_one_thread_do_not_disturb_each_other() {
+        let alone = |make: fn() -> u128| std::thread::spawn(make).join().expect("it makes a key");
+        let ulid = || first::<Ulid>(1).as_u128();
+        let version_7 = || first::<UuidV7>(1).as_u128();
+        let (ulid_alone, version_7_alone) = (alone(ulid), alone(version_7));
+        let _: <OrderedText32 as Scheme>::Raw = first::<OrderedText32>(1);
+        assert_eq!((ulid(), version_7()), (ulid_alone, version_7_alone));
+        assert!(UuidV7::check(&first::<UuidV7>(1)));
+    }
 }

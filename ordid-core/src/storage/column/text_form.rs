@@ -84,6 +84,8 @@ column! {
     ///
     /// On SQLite the declared type must be `TEXT`: `UUID` has NUMERIC affinity, which turns
     /// digits-only text into a number.
+    ///
+    /// Ordered text has the alphabet `0-9A-Z_a-z~` here, whatever the scheme is, as [`Char22`] says.
     Text = "text", Bytes;
     Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
     Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
@@ -141,6 +143,11 @@ char_column! {
 
 char_column! {
     /// The ordered text of 22 characters, with a binary collation.
+    ///
+    /// Its alphabet is `0-9A-Z_a-z~`, whatever the scheme is. A scheme whose keys are written with the alphabet of push ids,
+    /// such as `ordered_text_22_push`, has another text in the database than in messages and interfaces: compare it with
+    /// keys, and not with their text. Text in that alphabet, which another program has written into the table, is refused
+    /// here; in [`Char32`] and [`Text`] it would be read as other keys.
     ///
     /// Under any other collation, also a case-sensitive one, it loses its order; under a
     /// case-insensitive one, two keys become one.

@@ -18,16 +18,22 @@ use ordid_sqlx::SqlLease;
 use ordid_tests::{
     duel::{NODES, Skewed, TTL, Told, contend, contend_sync, duel, is_won, produce, terms, told},
     servers::Servers,
-    trials::run,
+    trials::{on_scratch, run},
 };
 use ordid_zookeeper::{Session, ZooKeeperLease};
-use sqlx::{MySql, Postgres, Sqlite, sqlite::SqliteConnectOptions};
+use sqlx::{ConnectOptions as _, MySql, Postgres, Sqlite, sqlite::SqliteConnectOptions};
 use zookeeper_client::Client;
 
-use crate::{redis_clusters, stores::on_server};
+use crate::{
+    redis_clusters,
+    stores::{on_server, own_name},
+};
 
 /// In so many of them, the naive lease repeats keys once at least.
 const DUELS: u32 = 8;
+
+/// The table of the nodes, in a database of its own.
+const TABLE: &str = "ordid_duel";
 
 /// A lease as it is often written: the first to set a key has the node for a while, and keeps it by
 /// setting its time to live again. Nobody looks whose it is by then.
@@ -156,27 +162,29 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     for clocks in ["synced", "skewed"] {
         on_files(trials, clocks);
         let name = &format!("duel::{clocks}_clocks");
-        on_server(trials, servers, "postgres", name, async move |url| {
-            let table = format!("ordid_duel_{clocks}");
-            let lease = SqlLease::<Postgres>::new(url.parse()?, terms()).with_table(&table)?;
+        on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, async move |pool| {
+            let options = (*pool.connect_options()).clone();
+            let url = options.to_url_lossy();
+            let lease = SqlLease::<Postgres>::new(options, terms()).with_table(TABLE)?;
             lease.create().await?;
-            is_won(&format!("postgres|{clocks}|{table}|{url}"))
+            is_won(&format!("postgres|{clocks}|{TABLE}|{url}"))
         });
-        on_server(trials, servers, "mariadb", name, async move |url| {
-            let table = format!("ordid_duel_{clocks}");
-            let lease = SqlLease::<MySql>::new(url.parse()?, terms()).with_table(&table)?;
+        on_scratch::<MySql, _, _>(trials, servers, "mariadb", name, async move |pool| {
+            let options = (*pool.connect_options()).clone();
+            let url = options.to_url_lossy();
+            let lease = SqlLease::<MySql>::new(options, terms()).with_table(TABLE)?;
             lease.create().await?;
-            is_won(&format!("mariadb|{clocks}|{table}|{url}"))
+            is_won(&format!("mariadb|{clocks}|{TABLE}|{url}"))
         });
         on_server(trials, servers, "redis", name, async move |url| {
-            let name = format!("ordid-duel-{clocks}");
+            let name = own_name(&format!("duel-{clocks}"));
             let client = redis::Client::open(&*url)?;
             let connection = ordid_redis::Blocking::new(client, Duration::from_secs(5));
             RedisLease::new(connection, &*name, terms()).create(Timestamp::MIN)?;
             is_won(&format!("redis|{clocks}|{name}|{url}"))
         });
         on_server(trials, servers, "zookeeper", name, async move |url| {
-            let name = format!("ordid-duel-{clocks}");
+            let name = own_name(&format!("duel-{clocks}"));
             let session = Session::new(Client::connector(), &*url);
             let lease = ZooKeeperLease::new(session, format!("/{name}"), terms())?;
             lease.create(Timestamp::MIN).await?;
@@ -184,9 +192,10 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         });
         let name = &format!("duel::a_naive_lease_repeats_with_{clocks}_clocks");
         on_server(trials, servers, "redis", name, async move |url| {
+            let name = own_name(&format!("naive-{clocks}"));
             // Who is stopped, and for how long, is chance: one duel may have had too few stops.
             for _ in 0..DUELS {
-                let counted = duel(&format!("naive|{clocks}|ordid-naive-{clocks}|{url}"));
+                let counted = duel(&format!("naive|{clocks}|{name}|{url}"));
                 println!(
                     "naive, {clocks}: {} keys, {} twice, {} stops",
                     counted.keys, counted.twice, counted.stops

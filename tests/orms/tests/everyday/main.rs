@@ -1,5 +1,6 @@
-//! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async, `SeaORM`,
-//! rusqlite, tokio-postgres and mysql_async: see [`ordid_tests::everyday`].
+//! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async, `SeaORM`, rusqlite, tokio-postgres,
+//! the crate `postgres` and mysql_async, each on those of PostgreSQL, MariaDB and SQLite that it has: see
+//! [`ordid_tests::everyday`]. MariaDB stands for MySQL, which is not among them.
 
 /// Adds a change of a row to a unit of work. This is a macro because the units of work of all libraries have functions
 /// of the same names.

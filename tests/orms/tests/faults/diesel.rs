@@ -247,6 +247,15 @@ where
         outcome.map_err(|error| Failed::from(&error))
     }
 
+    async fn detect_engine(
+        options: &Options<Self::Database>,
+    ) -> Result<Option<&'static str>, Failed> {
+        let url = Self::Database::client_url(options);
+        let outcome = O::detect_engine(url, O::Backend::SETUP).await;
+        let found = outcome.map(|engine| Some(engine.name));
+        found.map_err(|error| Failed::from(&error))
+    }
+
     fn with_journal_in(self, path: &Path) -> Outcome<Self> {
         let journal = FlushJournal::open(path)?;
         Ok(Self(self.0.with_journal(O::Backend::journaled(journal))))

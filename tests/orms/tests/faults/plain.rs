@@ -6,7 +6,7 @@ use ::mysql_async::{Conn, TxOpts, prelude::Queryable as _};
 use ::postgres::{Client, NoTls};
 use ordid::OrderedKey;
 use ordid_file::FlushJournal;
-use ordid_rusqlite::{Flushed, Progress, Retry};
+use ordid_rusqlite::{EngineProfile, Flushed, Progress, Retry};
 use ordid_tests::{
     faults::{Failed, Flusher, Graph, HowChanged, Library, ended::FlushesWithin},
     servers::{Client as _, Options},
@@ -76,7 +76,7 @@ pub fn item(of: &ordid_tests::faults::Item) -> Item {
 macro_rules! flusher {
     (
         $work:ident of $library:ident, bulk: $bulk:expr, blocks: $blocks:literal, chunk: $chunk:literal,
-        $create:expr, $remove:expr
+        $create:expr, $remove:expr, $detect:expr
     ) => {
         impl Flusher for $work {
             type Database = <Self as Plain>::Database;
@@ -171,6 +171,15 @@ macro_rules! flusher {
                 outcome.map_err(|error| Failed::from(&error))
             }
 
+            async fn detect_engine(
+                options: &Options<Self::Database>,
+            ) -> Result<Option<&'static str>, Failed> {
+                let detect = $detect;
+                let outcome = detect(Self::Database::client_url(options)).await;
+                let found = outcome.map(|engine| engine.map(|it: EngineProfile| it.name));
+                found.map_err(|error: $library::Error| Failed::from(&error))
+            }
+
             async fn flush_to(
                 &mut self,
                 options: &Options<Self::Database>,
@@ -191,7 +200,8 @@ flusher! {
     async |path: String| {
         let mut connection = lite::open(&path).expect("it is a file");
         ordid_rusqlite::remove_old_markers(&mut connection)
-    }
+    },
+    async |_: String| Ok(None)
 }
 
 flusher! {
@@ -206,6 +216,12 @@ flusher! {
         let outcome = ordid_mysql_async::remove_old_markers(&pool).await;
         let _ = pool.disconnect().await;
         outcome
+    },
+    async |url: String| {
+        let pool = mysql::pool(&url);
+        let outcome = ordid_mysql_async::detect_engine(&pool).await;
+        let _ = pool.disconnect().await;
+        outcome.map(Some)
     }
 }
 
@@ -218,6 +234,10 @@ flusher! {
     async |url: String| {
         let mut client = tokio::connect(&url).await.expect("the server is there");
         pg::remove_old_markers(&mut client).await
+    },
+    async |url: String| {
+        let mut client = tokio::connect(&url).await.expect("the server is there");
+        pg::detect_engine(&mut client).await.map(Some)
     }
 }
 
@@ -236,6 +256,13 @@ flusher! {
             pg::remove_old_markers_blocking(&mut client)
         };
         tokio::on_thread(&mut (), remove).await
+    },
+    async |url: String| {
+        let detect = move |_: &mut ()| {
+            let mut client = Client::connect(&url, NoTls).expect("the server is there");
+            pg::detect_engine_blocking(&mut client).map(Some)
+        };
+        tokio::on_thread(&mut (), detect).await
     }
 }
 

@@ -161,6 +161,14 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
         outcome.map_err(|error| Failed::from(&error))
     }
 
+    async fn detect_engine(options: &Options<DB>) -> Result<Option<&'static str>, Failed> {
+        let pool = pool::<DB>(options.clone(), PATIENCE);
+        let outcome = ordid_seaorm::detect_engine(&DB::connect(pool.clone())).await;
+        pool.close().await;
+        let found = outcome.map(|engine| Some(engine.name));
+        found.map_err(|error| Failed::from(&error))
+    }
+
     fn add_graph(&mut self, graph: &Graph) {
         for it in &graph.items {
             self.work.add(item(it));

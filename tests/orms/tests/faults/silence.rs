@@ -18,7 +18,7 @@ use ordid_tests::{
 };
 use sqlx::{MySql, Postgres, pool::PoolOptions};
 
-use crate::{connect::Connect, diesel, establish::Known, over::Awaited, seaorm, works};
+use crate::{connect::Connect, diesel, establish::Known, mysql, over::Awaited, seaorm, works};
 
 /// How many connections a pool may have.
 const CONNECTIONS: u32 = 4;
@@ -78,6 +78,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     of_diesel!("postgres", ::diesel::pg::Pg, AsyncPgConnection);
     of_diesel!("mariadb", ::diesel::mysql::Mysql, AsyncMysqlConnection);
     on_server::<works::TokioPostgres, _, _>(trials, servers, "postgres", NAME, of_tokio_postgres);
+    on_server::<works::MysqlAsync, _, _>(trials, servers, "mariadb", NAME, of_mysql_async);
 }
 
 async fn of_tokio_postgres(site: Site<Postgres>) -> Outcome {
@@ -110,6 +111,24 @@ async fn of_tokio_postgres(site: Site<Postgres>) -> Outcome {
         },
     )
     .await
+}
+
+async fn of_mysql_async(site: Site<MySql>) -> Outcome {
+    use ::mysql_async::{Pool, PoolConstraints, PoolOpts};
+
+    let proxy = Proxy::start(MySql::address(site.options())?).await?;
+    let url = MySql::client_url(through(&site, &proxy).options());
+    let most = usize::try_from(CONNECTIONS)?;
+    // A pool closes the connections above the least number as they come back.
+    let most = PoolConstraints::new(most, most).ok_or("four are not too many")?;
+    let options = PoolOpts::default().with_constraints(most);
+    let pool = Pool::new(mysql::options(&url)?.pool_opts(options));
+    serves(&site, &proxy, 0, async |work: &mut works::MysqlAsync| {
+        let outcome = work.0.flush(&pool).await;
+        outcome.map_err(|error| Failed::from(&error))
+    })
+    .await?;
+    Ok(pool.disconnect().await?)
 }
 
 async fn of_seaorm<DB: Served + Connect>(site: Site<DB>) -> Outcome {

@@ -1,5 +1,6 @@
 //! The random graphs of foreign keys that `ordid-sqlx` is held against, flushed by the units of work of
-//! Diesel, diesel-async, `SeaORM`, rusqlite, tokio-postgres and mysql_async: see [`ordid_tests::graphs`].
+//! Diesel, diesel-async, `SeaORM`, rusqlite, tokio-postgres, the crate `postgres` and mysql_async: see
+//! [`ordid_tests::graphs`]. MariaDB stands for MySQL, which is not among the databases.
 
 #[path = "../shared/connect.rs"]
 mod connect;

@@ -1,6 +1,7 @@
 //! The same rows through `SQLx`, Diesel, diesel-async and `SeaORM`, on SQLite rusqlite, on PostgreSQL tokio-postgres,
 //! and on MariaDB mysql_async: what one of them writes into a table, another reads, orders, follows, changes and deletes.
-//! A test's name says the database, the column of the keys, who writes, and who reads and changes.
+//! A test's name says the database, the column of the keys, who writes, and who reads and changes. MariaDB stands for MySQL,
+//! which is not among the databases.
 //!
 //! A library more is one more implementation of [`library::Library`], a name in [`library::NAMES`], and what
 //! `test` in `engine.rs` makes of that name. One that has not every engine is an `own` one of those that it has.

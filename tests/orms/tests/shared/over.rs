@@ -4,7 +4,7 @@ use std::{future::Future, marker::PhantomData, mem};
 
 use diesel::connection::{LoadConnection, TransactionManager as _};
 use diesel_async::{AsyncConnection, TransactionManager as _};
-use ordid_diesel::{Error, Flushed, UnitOfWork};
+use ordid_diesel::{EngineProfile, Error, Flushed, UnitOfWork};
 use ordid_tests::trials::Outcome;
 
 use crate::establish::{Known, connect, connect_async};
@@ -47,6 +47,13 @@ pub trait Over: 'static {
         url: String,
         setup: &'static str,
     ) -> impl Future<Output = Result<u64, Error>>;
+
+    /// Finds out which engine answers over such a connection.
+    #[allow(dead_code, reason = "what only the tests of faults need")]
+    fn detect_engine(
+        url: String,
+        setup: &'static str,
+    ) -> impl Future<Output = Result<EngineProfile, Error>>;
 }
 
 /// Diesel's own, which block.
@@ -111,6 +118,11 @@ impl<C: LoadConnection<Backend: Known> + 'static> Over for Blocking<C> {
         let mut connection = connect::<C>(&url, setup).expect("the server is there");
         ordid_diesel::remove_old_markers(&mut connection)
     }
+
+    async fn detect_engine(url: String, setup: &'static str) -> Result<EngineProfile, Error> {
+        let mut connection = connect::<C>(&url, setup).expect("the server is there");
+        ordid_diesel::detect_engine(&mut connection)
+    }
 }
 
 /// Those of diesel-async.
@@ -159,5 +171,11 @@ impl<C: AsyncConnection<Backend: Known> + 'static> Over for Awaited<C> {
         let connection = connect_async::<C>(&url, setup).await;
         let mut connection = connection.expect("the server is there");
         ordid_diesel::remove_old_markers_async(&mut connection).await
+    }
+
+    async fn detect_engine(url: String, setup: &'static str) -> Result<EngineProfile, Error> {
+        let connection = connect_async::<C>(&url, setup).await;
+        let mut connection = connection.expect("the server is there");
+        ordid_diesel::detect_engine_async(&mut connection).await
     }
 }

@@ -78,17 +78,28 @@ async fn flushes_at_once_write_each_row_once_and_leave_no_statement(url: String)
     let right = format!("count(*) = {count} AND bool_and(number = -1) FROM numbers");
     let row = looks.query_typed(&format!("SELECT {right}"), &[]).await?;
     assert!(row[0].try_get::<_, bool>(0)?);
-    // Over all connections to the server, at once so that each has another one.
-    let prepared = (0..3).map(|_| {
-        let url = url.clone();
-        ::tokio::spawn(async move {
-            let sql = "SELECT count(*) FROM pg_prepared_statements, (SELECT pg_sleep(0.2)) AS rest";
-            let rows = connect(&url).await?.query_typed(sql, &[]).await?;
-            Outcome::Ok(rows[0].try_get::<_, i64>(0)?)
-        })
-    });
-    for prepared in prepared.collect::<Vec<_>>() {
-        assert_eq!(prepared.await??, 0);
-    }
+    assert_eq!(prepared(&url).await?, 0, "statements stay on the server");
     Ok(())
+}
+
+/// Returns how many statements are prepared by name, over all connections to the server.
+async fn prepared(url: &str) -> Outcome<i64> {
+    let sql = "SELECT pg_backend_pid(), (SELECT count(*) FROM pg_prepared_statements)";
+    // All transactions are open at the same time, so each has another connection.
+    let (mut open, mut counts) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let client = connect(url).await?;
+        client.batch_execute("BEGIN").await?;
+        let rows = client.query_typed(sql, &[]).await?;
+        let session = rows[0].try_get::<_, i32>(0)?;
+        counts.push((session, rows[0].try_get::<_, i64>(1)?));
+        open.push(client);
+    }
+    for client in open {
+        client.batch_execute("ROLLBACK").await?;
+    }
+    counts.sort_unstable();
+    counts.dedup();
+    assert_eq!(counts.len(), 3, "three connections: {counts:?}");
+    Ok(counts.into_iter().map(|(_, count)| count).sum())
 }

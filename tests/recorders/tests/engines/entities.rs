@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_recorders::conversation::{BIGINT, Peer, TEXT, Table, UUID};
-use ordid_sql::{EngineProfile, FlushError, Flushed, Retry};
+use ordid_sql::{FlushError, Flushed, Retry};
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, sqlx, tokio_postgres)]
@@ -131,13 +131,4 @@ pub(crate) fn has(peer: &Peer, rows: Rows, is_written: bool) {
         let expected = if is_written { expected } else { 0 };
         assert_eq!((keys.len(), once.len()), (expected, expected), "{table}");
     }
-}
-
-/// Returns the engine that a peer says it is, or this one if its version says nothing.
-pub(crate) fn found(version: &str, or_named: EngineProfile) -> EngineProfile {
-    let found = EngineProfile::of_version(version);
-    if let Some(found) = found {
-        assert_eq!(found.name, or_named.name, "{version}");
-    }
-    found.unwrap_or(or_named)
 }

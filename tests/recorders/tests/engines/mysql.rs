@@ -8,39 +8,38 @@ use sqlx::{
 };
 
 use super::entities::{
-    CHANGE, Customer, CustomerId, GRAPH, Order, OrderId, RETRY, Rows, Said, TABLES, fill, found,
-    has,
+    CHANGE, Customer, CustomerId, GRAPH, Order, OrderId, RETRY, Rows, Said, TABLES, fill, has,
 };
 
-/// An engine, what it answers to `SELECT VERSION()` by its documentation, its profile, and whether it says that its
+/// An engine, what it answers to `SELECT VERSION()` by its documentation, its profile, and which variable shows that its
 /// members know their own locks only.
 #[derive(Debug, Clone, Copy)]
 struct Engine {
     name: &'static str,
     version: &'static str,
     profile: EngineProfile,
-    is_cluster: bool,
+    shown_by: Option<&'static str>,
 }
 
 const TIDB: Engine = Engine {
     name: "TiDB",
     version: "8.0.11-TiDB-v8.5.0",
     profile: EngineProfile::TIDB,
-    is_cluster: false,
+    shown_by: None,
 };
 
 const VITESS: Engine = Engine {
     name: "Vitess",
     version: "8.0.30-Vitess",
     profile: EngineProfile::VITESS,
-    is_cluster: false,
+    shown_by: None,
 };
 
 const GALERA: Engine = Engine {
     name: "Galera",
     version: "10.11.6-MariaDB-1:10.11.6+maria~ubu2204-log",
     profile: EngineProfile::GALERA,
-    is_cluster: true,
+    shown_by: Some("wsrep_on"),
 };
 
 /// Galera with the library's own profile, which asks the server.
@@ -54,14 +53,14 @@ const GROUP_REPLICATION: Engine = Engine {
     name: "Group Replication",
     version: "8.4.3",
     profile: EngineProfile::GROUP_REPLICATION,
-    is_cluster: true,
+    shown_by: Some("group_replication_group_name"),
 };
 
 const AURORA: Engine = Engine {
     name: "Aurora",
     version: "8.0.39",
     profile: EngineProfile::MYSQL,
-    is_cluster: false,
+    shown_by: None,
 };
 
 const ENGINES: [Engine; 6] = [
@@ -86,8 +85,8 @@ fn peer(engine: Engine) -> Peer {
     let peer = Peer::mysql(engine.version, TABLES).expect("a port");
     peer.always("information_schema.statistics", Answer::Row("0"));
     peer.always(ASKS_WAITS, Answer::Row("50 31536000"));
-    if engine.is_cluster {
-        peer.always("global_variables", Answer::Row("1"));
+    if let Some(variable) = engine.shown_by {
+        peer.always("global_variables", Answer::Row(variable));
     }
     peer
 }
@@ -104,15 +103,11 @@ fn pool(peer: &Peer) -> MySqlPool {
         .connect_lazy_with(options)
 }
 
-/// Asks the peer for its version, and flushes with the profile of that engine.
+/// Flushes with the profile of an engine.
 async fn flush(peer: &Peer, engine: Engine, rows: Rows) -> Said {
     let pool = pool(peer);
-    let asked = sqlx::query_scalar("SELECT VERSION()").fetch_one(&pool);
-    let version: String = asked.await.expect("a version");
-    assert_eq!(version, engine.version);
-    peer.take();
     let mut work = ordid_sqlx::UnitOfWork::<MySql>::new()
-        .with_engine(found(&version, engine.profile))
+        .with_engine(engine.profile)
         .with_retry(RETRY)
         .with_new_memory();
     fill!(work, rows);
@@ -160,6 +155,14 @@ fn probe(engine: Engine, table: &str) -> String {
         }
     };
     format!("SELECT 1 FROM {table} = ?{shared}")
+}
+
+#[tokio::test]
+async fn each_engine_is_found_by_what_it_answers() {
+    for engine in [TIDB, VITESS, GALERA, GROUP_REPLICATION, AURORA] {
+        let found = ordid_sqlx::detect_engine(&pool(&peer(engine))).await;
+        assert_eq!(found.unwrap().name, engine.profile.name);
+    }
 }
 
 /// Otherwise the other tests would prove nothing. After a deadlock the transaction is over, so what follows is committed

@@ -5,8 +5,7 @@ use ordid_sql::{EngineProfile, LockWaits, NotBulk};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgSslMode};
 
 use super::entities::{
-    CHANGE, Customer, CustomerId, GRAPH, Order, OrderId, RETRY, Rows, Said, TABLES, fill, found,
-    has,
+    CHANGE, Customer, CustomerId, GRAPH, Order, OrderId, RETRY, Rows, Said, TABLES, fill, has,
 };
 
 /// What `SELECT version()` answers, by the engines' documentation; and the profile.
@@ -42,6 +41,15 @@ const LIBRARIES: [Library; 2] = [Library::Sqlx, Library::TokioPostgres];
 fn peer(version: &'static str) -> Peer {
     let peer = Peer::postgres(version, TABLES).expect("a port");
     peer.always("pg_catalog.pg_index", Answer::Row("0"));
+    // The versions of two engines do not say what they are; tables of their catalogs do.
+    for (engine, table) in [
+        (EngineProfile::AURORA_DSQL, "iam_pg_role_mappings"),
+        (EngineProfile::CITUS, "pg_dist_partition"),
+    ] {
+        if version == version_of(engine) {
+            peer.always("c.relname = 'pg_dist_partition'", Answer::Row(table));
+        }
+    }
     peer
 }
 
@@ -64,30 +72,21 @@ async fn connect(port: u16) -> Result<tokio_postgres::Client, tokio_postgres::Er
     Ok(client)
 }
 
-/// Asks the peer for its version, and flushes with the profile of that engine.
+/// Flushes with the profile of an engine.
 async fn flush(library: Library, peer: &Peer, engine: EngineProfile, rows: Rows) -> Said {
     match library {
         Library::Sqlx => {
             let pool = pool(peer);
-            let asked = sqlx::query_scalar("SELECT version()").fetch_one(&pool);
-            let version: String = asked.await.expect("a version");
-            peer.take();
             let mut work = ordid_sqlx::UnitOfWork::<sqlx::Postgres>::new()
-                .with_engine(found(&version, engine))
+                .with_engine(engine)
                 .with_retry(RETRY)
                 .with_new_memory();
             fill!(work, rows);
             Said::of(work.flush(&pool).await)
         }
         Library::TokioPostgres => {
-            let client = connect(peer.port()).await.expect("a connection");
-            let asked = client
-                .query_one("SELECT version()", &[])
-                .await
-                .expect("a version");
-            peer.take();
             let mut work = ordid_tokio_postgres::UnitOfWork::new()
-                .with_engine(found(asked.get(0), engine))
+                .with_engine(engine)
                 .with_retry(RETRY)
                 .with_new_memory();
             fill!(work, rows);
@@ -153,6 +152,23 @@ async fn the_peer_keeps_what_is_committed_and_refuses_it_a_second_time() {
     let code = again.into_database_error().unwrap();
     assert_eq!(code.code().as_deref(), Some("23505"));
     assert_eq!(peer.committed("customers").len(), 1);
+}
+
+#[tokio::test]
+async fn each_engine_is_found_by_what_it_answers() {
+    for (version, engine) in ENGINES {
+        let peer = peer(version);
+        let found = ordid_sqlx::detect_engine(&pool(&peer)).await.unwrap();
+        assert_eq!(found.name, engine.name);
+        let mut client = connect(peer.port()).await.unwrap();
+        let found = ordid_tokio_postgres::detect_engine(&mut client).await;
+        assert_eq!(found.unwrap().name, engine.name);
+    }
+    // What a server refuses is no answer.
+    let peer = peer(version_of(EngineProfile::POSTGRES));
+    peer.always("pg_dist_partition", Answer::Fails(codes::SYNTAX));
+    let refused = ordid_sqlx::detect_engine(&pool(&peer)).await;
+    assert!(refused.unwrap_err().to_string().contains("syntax"));
 }
 
 #[tokio::test]

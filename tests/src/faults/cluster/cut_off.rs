@@ -6,7 +6,8 @@ use ordid_sqlx::Retry;
 use sqlx::MySql;
 
 use super::{
-    EAGER, Fault, Flusher, Found, Graph, Kind, Nodes, Outcome, PATIENCE, Shape, Site, send, times,
+    EAGER, Fault, Flusher, Found, Graph, Kind, Nodes, Outcome, PATIENCE, Shape, Site, send, soak,
+    times,
 };
 
 /// Cuts a node off in the midst of a flush. The flush is tried again there, and on another node.
@@ -79,8 +80,9 @@ pub(super) async fn in_its_midst<W: Flusher<Database = MySql>>(nodes: Nodes<'_>)
 /// Sends a COMMIT to a node that has just been cut off and does not know it yet, or cuts the node off at the same time.
 /// The flush goes on with another node.
 pub(super) async fn at_commit<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
-    let (mut met, mut there) = (0, 0);
-    for unit in 0..times(4, 40) {
+    let mut there = 0;
+    let runs = times(4, 40);
+    for unit in 0..runs {
         let graph = Graph::new(unit, Shape::SMALL);
         let retry = EAGER.with_attempts(20);
         let mut work: W = super::work(&graph, retry, unit % 2 == 1);
@@ -107,14 +109,17 @@ pub(super) async fn at_commit<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) ->
         nodes.rejoin(2).await?;
         nodes.wait_for_members(2, 3).await?;
         let found = nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
-        met += 1;
         there += u32::from(found == Found::All);
         if let Err(error) = &outcome {
             eprintln!("unit {unit}: {found:?}, {error}");
             nodes.again(2, &graph, &mut work).await.map_err(what)?;
         }
     }
-    eprintln!("{there} of {met} flushes were written before the node was back");
+    eprintln!("{there} of {runs} flushes were written before the node was back");
+    assert!(
+        !soak() || there > 0,
+        "no flush went on with another node: each of them was given up"
+    );
     Ok(())
 }
 
@@ -158,10 +163,20 @@ pub(super) async fn silent_at_commit<W: Flusher<Database = MySql>>(nodes: Nodes<
         there += u32::from(found == Found::All);
         if let Err(error) = &outcome {
             eprintln!("unit {unit}: {found:?}, {error}");
-            unknown += u32::from(error.is_commit_unknown);
+            // The answer of the member is lost, and another one shows the rows late, or never.
+            assert!(error.is_commit_unknown, "unit {unit}: {error}");
+            unknown += 1;
             nodes.again(2, &graph, &mut work).await.map_err(what)?;
         }
     }
     eprintln!("{there} flushes were written, {unknown} are unknown");
+    assert!(
+        !soak() || there > 0,
+        "the member was stopped before it could send anything"
+    );
+    assert!(
+        !soak() || unknown > 0,
+        "each flush was seen before the member was stopped"
+    );
     Ok(())
 }
