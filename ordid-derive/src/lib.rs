@@ -1,4 +1,10 @@
-//! `#[derive(KeyType)]` and `#[derive(OrderedKey)]`: use them through the facade `ordid`.
+//! The derives of ordid: use them through the facade `ordid`.
+//!
+//! | you want to | use |
+//! |---|---|
+//! | make a type of its own for the ids of an entity | `#[derive(KeyType)]` |
+//! | store such ids in a column of your library | `#[ordid(scheme = uuid_v7, sqlx)]` beside it |
+//! | add entities to a unit of work | `#[derive(OrderedKey)]` |
 //!
 //! The derives know no database library: `KeyType` forwards each `engine = column` pair to a macro
 //! of the adapter, and `OrderedKey` implements `Fields<S>` for every sink that takes the fields'

@@ -149,12 +149,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// [`flush_in`](Self::flush_in). In a test transaction of Diesel's (`begin_test_transaction`) the flush
     /// is a savepoint, and not tried again.
     ///
-    /// # Errors
-    ///
-    /// What can be known without a database, before anything is sent: a key that was added twice, a circle
-    /// that cannot be broken. Any other error says what failed, in which table, which chunk, and with which
-    /// row's key. To find the row, what was sent is sent once more up to it, in a transaction that is rolled
-    /// back.
+    #[doc = ordid_sql::documentation!(flush_errors)]
     pub fn flush<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
     where
         C: LoadConnection<Backend = DB> + 'static,
@@ -167,10 +162,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// time, given back while the flush waits. A lost connection does not end the flush, which goes on over
     /// another one.
     ///
-    /// If the answer to COMMIT is lost, the rows may be there. So the flush asks the database over another
-    /// connection, and sends the rows once more only if they are not there. It looks for one of them, as they
-    /// are there all or none. A flush with other changes looks for its marker row in the table that
-    /// [`flushes_table`](crate::flushes_table) declares, as does every flush [`with_record`](Self::with_record).
+    #[doc = ordid_sql::documentation!(unknown_commits)]
     ///
     /// # Example
     ///
@@ -198,10 +190,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     }
 
     #[doc = ordid_sql::documentation!(flush_in)]
-    /// # Errors
-    ///
-    /// As [`flush`](Self::flush), but never one that
-    /// [`is_commit_unknown`](Error::is_commit_unknown); and where no transaction is open.
+    #[doc = ordid_sql::documentation!(flush_in_errors)]
+    /// That no transaction is open is an error.
     pub fn flush_in<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
     where
         C: LoadConnection<Backend = DB> + 'static,

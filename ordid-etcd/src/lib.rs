@@ -1,13 +1,11 @@
-//! Coordinated ids on etcd.
+//! Coordinated ids on etcd, over etcd-client's [`Client`](etcd_client::Client), which connects anew by itself.
 //!
-//! ```text
-//! $ cargo add ordid ordid-etcd
-//! ```
+//! | you want to | use |
+//! |---|---|
+//! | give each process a node that no other has, for Snowflakes and the like | [`EtcdLease`] |
+//! | count over all processes, in blocks of numbers | [`EtcdCounter`] |
 //!
-//! - [`EtcdLease`]: a node that nobody else has, for as long as it is renewed.
-//! - [`EtcdCounter`]: blocks of a count.
-//!
-//! Both take etcd-client's [`Client`](etcd_client::Client), which connects anew by itself.
+#![doc = include_str!("../README.md")]
 
 #![forbid(unsafe_code)]
 
@@ -18,8 +16,3 @@ mod store;
 
 pub use counter::EtcdCounter;
 pub use lease::EtcdLease;
-
-/// The example of the README must compile.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-pub mod readme {}

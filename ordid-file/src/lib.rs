@@ -4,11 +4,11 @@
 //! $ cargo add ordid ordid-file
 //! ```
 //!
-//! - [`MarkFile`]: the high-water mark of a generator, which is the newest time that keys may carry, so
-//!   that keys rise although the clock stepped back in between.
-//! - [`FileLease`]: the nodes of the processes of one machine, and the time in their keys that is used up.
-//! - `FlushJournal`, with the feature `journal`: the rows of a unit of work while they are flushed, so
-//!   that the next run of a killed process sends them with the same keys, and none twice.
+//! | you want to | use |
+//! |---|---|
+//! | let keys rise over restarts, although the clock was set back in between | [`MarkFile`] |
+//! | give each process of one machine a node that no other has | [`FileLease`] |
+//! | write what a killed process was flushing, once, with the same keys | `FlushJournal`, with the feature `journal` |
 //!
 //! # Example: a mark over a restart
 //!

@@ -78,11 +78,7 @@ impl UnitOfWork {
     /// closed. A pool without a free connection waits without an end, unless [`with_deadline`](Self::with_deadline) bounds
     /// all attempts and waits together.
     ///
-    /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another connection, and the
-    /// rows are sent once more only if they are not there: by the key of one of them, as they are there all or none. A flush
-    /// with other changes writes a marker row for this to the table that [`flushes_table`](crate::flushes_table) declares,
-    /// and so does every flush [`with_record`](Self::with_record), which also says what happens to rows that the database
-    /// would take twice.
+    #[doc = ordid_sql::documentation!(unknown_commits)]
     ///
     /// # Dropping the future
     ///
@@ -90,12 +86,10 @@ impl UnitOfWork {
     /// Dropped while it waits for the answer to COMMIT, it leaves all rows or none, like a lost answer; the next `flush` then
     /// begins by asking the database, unless entities were added.
     ///
-    /// # Errors
+    #[doc = ordid_sql::documentation!(flush_errors)]
     ///
-    /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice. Otherwise says what
-    /// failed to be done, in which table, which chunk, and with which row's key. To find the row, what was sent is sent once
-    /// more up to it, in a transaction that is rolled back. If the pool resets no connections and lends one with a transaction
-    /// open, it is not touched ([`is_connection_state`](crate::FlushError::is_connection_state)).
+    /// If the pool resets no connections and lends one with a transaction open, it is not touched
+    /// ([`is_connection_state`](crate::FlushError::is_connection_state)).
     pub async fn flush(&mut self, pool: &Pool) -> Result<Flushed, Error> {
         let source = PoolSource::of(pool);
         self.0.flush(source, TransactionScope::Transaction).await
@@ -142,10 +136,7 @@ impl UnitOfWork {
     /// As [`flush_on`](Self::flush_on), it first asks the server, by one round trip more, whether the answer to a query of
     /// yours that was dropped is still due. If so, the connection is lost and closed, and the transaction with it.
     ///
-    /// # Errors
-    ///
-    /// As [`flush`](Self::flush), but never one that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that
-    /// question belongs to your commit.
+    #[doc = ordid_sql::documentation!(flush_in_errors)]
     pub async fn flush_in(&mut self, transaction: &mut Transaction<'_>) -> Result<Flushed, Error> {
         let source = on(transaction);
         self.0.flush(source, TransactionScope::Savepoint).await

@@ -1,14 +1,13 @@
 //! Coordinated ids on Redis.
 //!
-//! ```text
-//! $ cargo add ordid ordid-redis
-//! ```
+//! | you want to | use |
+//! |---|---|
+//! | give each process a node that no other has, for Snowflakes and the like | [`RedisLease`] |
+//! | count over all processes, in blocks of numbers | [`RedisCounter`] |
+//! | do either in threads, without async | [`Blocking`] |
+//! | follow the master that Redis Sentinel names | [`Reconnecting`] |
 //!
-//! - [`RedisLease`]: a node that nobody else has, for as long as it is renewed.
-//! - [`RedisCounter`]: blocks of a count.
-//! - [`Blocking`]: for threads, a connection that connects anew.
-//! - [`Reconnecting`]: the same for tasks, for Sentinel.
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod connection;
@@ -21,8 +20,3 @@ pub use connection::{Blocking, Connection};
 pub use counter::RedisCounter;
 pub use lease::RedisLease;
 pub use reconnecting::Reconnecting;
-
-/// The example of the README must compile.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-pub mod readme {}

@@ -81,12 +81,10 @@ impl UnitOfWork {
     /// # }
     /// ```
     ///
-    /// # Errors
+    #[doc = ordid_sql::documentation!(flush_errors)]
     ///
-    /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice. Otherwise says what
-    /// failed to be done, in which table, which chunk, and with which row's key. To find the row, what was sent is sent
-    /// once more up to it, in a transaction that is rolled back. A connection with a transaction open is refused
-    /// ([`is_connection_state`](Error::is_connection_state)): see [`flush_in`](Self::flush_in).
+    /// A connection with a transaction open is refused ([`is_connection_state`](Error::is_connection_state)): see
+    /// [`flush_in`](Self::flush_in).
     pub fn flush(&mut self, connection: &mut Connection) -> Result<Flushed, Error> {
         let source = on_connection(connection);
         blocking(self.0.flush(source, TransactionScope::Transaction))
@@ -139,10 +137,8 @@ impl UnitOfWork {
     /// The savepoint is called `ordid_flush`. SQLite ends the whole transaction by itself where the disk is full or fails,
     /// and at a constraint that says `ON CONFLICT ROLLBACK`.
     ///
-    /// # Errors
-    ///
-    /// As [`flush`](Self::flush), but never one that [`is_commit_unknown`](Error::is_commit_unknown): that question
-    /// belongs to your commit; and where no transaction is open.
+    #[doc = ordid_sql::documentation!(flush_in_errors)]
+    /// That no transaction is open is an error.
     ///
     /// # Example
     ///

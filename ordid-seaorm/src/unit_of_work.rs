@@ -72,12 +72,8 @@ impl UnitOfWork {
     /// [`Error::is_connection_lost`]) is rolled back and tried again, with the same keys, as often as
     /// [`with_retry`](Self::with_retry) says.
     ///
-    /// If the answer to COMMIT is lost, the rows may be there. So the flush looks for one of them by its key,
-    /// over another connection, and sends the rows again only if it is not there: they are there all or none. A
-    /// flush with other changes looks for a marker row instead. This is in the table that
-    /// [`flushes_table`](crate::flushes_table) declares, and so does any with
-    /// [`with_record`](Self::with_record). If the database is gone with its one connection, as SQLite's in
-    /// memory, nothing is found.
+    #[doc = ordid_sql::documentation!(unknown_commits)]
+    /// If the database is gone with its one connection, as SQLite's in memory, nothing is found.
     ///
     /// # Dropping the future
     ///
@@ -92,12 +88,9 @@ impl UnitOfWork {
     /// pool's next user writes over that connection is then not committed. SeaORM's own `begin` has the same
     /// gap.
     ///
-    /// # Errors
+    #[doc = ordid_sql::documentation!(flush_errors)]
     ///
-    /// What cannot be planned, such as a key that was added twice or a circle that cannot be cut, and a database
-    /// that is not known here: then nothing is sent. Any other error says what failed, in which table and chunk,
-    /// and with which row's key. To find the row, the flush sends everything up to it again, in a transaction
-    /// that is rolled back.
+    /// A database that is not known here is an error, too.
     pub async fn flush(&mut self, db: &DatabaseConnection) -> Result<Flushed, Error> {
         self.flush_on(db).await
     }
@@ -106,10 +99,7 @@ impl UnitOfWork {
     /// If this future is dropped before its end, the transaction is spoilt: drop that, too. SeaORM lends no
     /// connection that could be closed: on MySQL and MariaDB let a flush in your transaction come to its end.
     ///
-    /// # Errors
-    ///
-    /// As [`flush`](Self::flush), but never one that
-    /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit.
+    #[doc = ordid_sql::documentation!(flush_in_errors)]
     pub async fn flush_in(&mut self, transaction: &DatabaseTransaction) -> Result<Flushed, Error> {
         self.flush_on(transaction).await
     }

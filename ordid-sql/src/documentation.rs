@@ -282,6 +282,28 @@ shards that succeeded are committed, and those of the others are there to be flu
 [`two_phase_commit`](Self::two_phase_commit) all parts are committed or none, as the text says.
 "
     };
+    (flush_errors) => {
+        "\
+# Errors
+
+What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice. Any other error says what
+failed, in which table and chunk, and with which row's key. To find the row, what was sent is sent once more up to it, in a
+transaction that is rolled back."
+    };
+    (flush_in_errors) => {
+        "\
+# Errors
+
+As [`flush`](Self::flush), but never one that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that question
+belongs to your commit."
+    };
+    (unknown_commits) => {
+        "\
+If the answer to COMMIT is lost, the rows may be there. So the flush looks for one of them by its key, over another
+connection, and sends the rows again only if it is not there: they are there all or none. A flush with other changes looks
+for its marker row instead, in the table that [`flushes_table`](crate::flushes_table) declares, and so does every flush
+[`with_record`](Self::with_record), which also says what happens to rows that the database would take twice."
+    };
     (journaled) => {
         "\
 A [`Journal`](ordid_sql::Journal) for [`UnitOfWork::with_journal`], and the entity types whose rows it keeps.

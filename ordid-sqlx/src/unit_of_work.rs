@@ -82,11 +82,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// connection goes back to the pool meanwhile; one that was lost is closed. A server that is away for
     /// longer than the pool's `acquire_timeout` ends the flush: the pool has waited itself.
     ///
-    /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another
-    /// connection, and the rows are sent once more only if they are not there: by the key of one of
-    /// them, as they are there all or none. A flush with other changes writes a marker row for this to the table that
-    /// [`flushes_table`](crate::flushes_table) declares, and so does every flush
-    /// [`with_record`](Self::with_record), which also says what happens to rows that the database would take twice.
+    #[doc = ordid_sql::documentation!(unknown_commits)]
     ///
     /// # Dropping the future
     ///
@@ -116,11 +112,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// - Many rows may be on their way when one is refused. [`Error::chunk`] and [`Error::key`] are
     ///   found as below; where they cannot be, [`Error::rows`] are all rows of the command.
     ///
-    /// # Errors
-    ///
-    /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice.
-    /// Otherwise says what failed to be done, in which table, which chunk, and with which row's key. To
-    /// find the row, what was sent is sent once more up to it, in a transaction that is rolled back.
+    #[doc = ordid_sql::documentation!(flush_errors)]
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
         let source = Source::of(pool);
         self.0.flush(source, TransactionScope::Transaction).await
@@ -180,11 +172,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// nothing; where it is dropped while it ends, PostgreSQL's next statement gets an error that is not its
     /// own; and of MySQL, [`flush_on`](Self::flush_on) tells.
     ///
-    /// # Errors
-    ///
-    /// As [`flush`](Self::flush), but never one that
-    /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit, whose error
-    /// leaves the outcome open where it is none of the database's
+    #[doc = ordid_sql::documentation!(flush_in_errors)]
+    /// The error of your commit leaves the outcome open where it is none of the database's
     /// ([`as_database_error`](sqlx::Error::as_database_error)).
     pub async fn flush_in(
         &mut self,

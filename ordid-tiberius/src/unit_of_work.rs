@@ -154,12 +154,9 @@ impl<D: Flavour> UnitOfWork<D> {
     /// [`Config::command_timeout`](tiberius::Config::command_timeout), 30 seconds unless you say
     /// otherwise.
     ///
-    /// # Errors
+    #[doc = ordid_sql::documentation!(flush_errors)]
     ///
-    /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice.
-    /// Otherwise says what failed to be done, in which table, which chunk, and with which row's key. To
-    /// find the row, what was sent is sent once more up to it, in a transaction that is rolled back. A
-    /// server of another flavour, and a transaction that is open already, are errors.
+    /// A server of another flavour, and a transaction that is open already, are errors.
     pub async fn flush<S: Stream>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error> {
         Ok(self.flush_over(client, None).await?)
     }
@@ -226,11 +223,8 @@ impl<D: Flavour> UnitOfWork<D> {
     /// SQL Server itself ends the transaction at a deadlock ([`Error::is_deadlock`]), and at any error under
     /// `SET XACT_ABORT ON`. The savepoint is gone then, too: look at `@@TRANCOUNT` before you go on.
     ///
-    /// # Errors
-    ///
-    /// As [`flush`](Self::flush), but never one that
-    /// [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that question belongs to your commit. That no
-    /// transaction is open is an error.
+    #[doc = ordid_sql::documentation!(flush_in_errors)]
+    /// That no transaction is open is an error.
     pub async fn flush_in<S: Stream>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error> {
         let source = Source::new(client, None);
         Ok(self.0.flush(source, TransactionScope::Savepoint).await?)

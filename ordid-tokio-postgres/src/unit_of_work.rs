@@ -105,12 +105,9 @@ impl UnitOfWork {
     ///   [`Error::key`](crate::FlushError::key) are found as below; where they cannot be,
     ///   [`Error::rows`](crate::FlushError::rows) are all rows of the command.
     ///
-    /// # Errors
+    #[doc = ordid_sql::documentation!(flush_errors)]
     ///
-    /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice. Otherwise says what
-    /// failed to be done, in which table, which chunk, and with which row's key. To find the row, what was sent is sent once
-    /// more up to it, in a transaction that is rolled back. A client with a transaction open is refused
-    /// ([`is_connection_state`](crate::FlushError::is_connection_state)).
+    /// A client with a transaction open is refused ([`is_connection_state`](crate::FlushError::is_connection_state)).
     pub async fn flush(&mut self, client: &mut Client) -> Result<Flushed, Error> {
         let source = on(Borrowed::Client(client));
         self.0.flush(source, TransactionScope::Transaction).await
@@ -177,10 +174,7 @@ impl UnitOfWork {
     /// Dropped before its end, it is rolled back before anything else that is sent in the transaction, which can be used on.
     /// Dropped while it waits for the end of its savepoint, it leaves all rows in the transaction.
     ///
-    /// # Errors
-    ///
-    /// As [`flush`](Self::flush), but never one that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that
-    /// question belongs to your commit.
+    #[doc = ordid_sql::documentation!(flush_in_errors)]
     pub async fn flush_in(&mut self, transaction: &mut Transaction<'_>) -> Result<Flushed, Error> {
         let source = on(Borrowed::Shared(transaction.client()));
         self.0.flush(source, TransactionScope::Savepoint).await

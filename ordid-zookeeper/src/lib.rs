@@ -1,14 +1,13 @@
 //! Coordinated ids on ZooKeeper.
 //!
-//! ```text
-//! $ cargo add ordid ordid-zookeeper
-//! ```
+//! | you want to | use |
+//! |---|---|
+//! | give each process a node that no other has, for Snowflakes and the like | [`ZooKeeperLease`] |
+//! | count over all processes, in blocks of numbers | [`ZooKeeperCounter`] |
+//! | get each number from ZooKeeper itself, by a sequential node of its tree | [`SequentialNode`] |
+//! | share one session between them | [`Session`] |
 //!
-//! - [`ZooKeeperLease`]: a node that nobody else has, for as long as it is renewed.
-//! - [`ZooKeeperCounter`]: blocks of a count.
-//! - [`SequentialNode`]: a node of the tree for each id.
-//! - [`Session`]: what they share.
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod counter;
@@ -22,8 +21,3 @@ pub use counter::ZooKeeperCounter;
 pub use lease::ZooKeeperLease;
 pub use sequential_node::SequentialNode;
 pub use session::Session;
-
-/// The example of the README must compile.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-pub mod readme {}

@@ -12,7 +12,7 @@ const KEYS: usize = 2_100;
 fn main() {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(2);
-    let servers = match Servers::start(&["postgres", "mysql", "mariadb"], !arguments.list) {
+    let servers = match Servers::start(&["postgres", "mysql", "mariadb", "h2"], !arguments.list) {
         Ok(servers) => servers,
         Err(error) => {
             eprintln!("conformance tests: {error}");
@@ -34,6 +34,8 @@ fn main() {
         Engine::Postgres,
         Engine::MariaDb,
         Engine::MySql,
+        // H2, which emulates it.
+        Engine::Oracle,
     ] {
         let name = format!("{}_sorts_every_ordered_cell", engine.name().to_lowercase());
         let reason = engine.server().and_then(|server| servers.url(server).err());
