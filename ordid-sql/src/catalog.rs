@@ -192,11 +192,17 @@ fn hex(text: &str) -> String {
 
 /// Returns the schema, if there is one, and the name of a quoted table.
 fn split(name: &str, quote: char) -> (Option<String>, String) {
-    let between = format!("{quote}.{quote}");
-    match name.split_once(&between) {
-        Some((schema, table)) => (
-            Some(unquoted(&format!("{schema}{quote}"), quote)),
-            unquoted(&format!("{quote}{table}"), quote),
+    // A quote inside a name stands twice.
+    let mut is_inside = false;
+    let dot = name.char_indices().find_map(|(at, character)| {
+        is_inside ^= character == quote;
+        (character == '.' && !is_inside).then_some(at)
+    });
+    let dot = dot.filter(|_| name.starts_with(quote));
+    match dot {
+        Some(dot) => (
+            Some(unquoted(&name[..dot], quote)),
+            unquoted(&name[dot + 1..], quote),
         ),
         None => (None, unquoted(name, quote)),
     }
@@ -224,6 +230,9 @@ mod tests {
         assert_eq!(unquoted("plain", '`'), "plain");
         assert_eq!(split("`s`.`t``u`", '`'), (Some("s".into()), "t`u".into()));
         assert_eq!(split("`t.u`", '`'), (None, "t.u".into()));
+        assert_eq!(split("`t``.``u`", '`'), (None, "t`.`u".into()));
+        assert_eq!(split("`s``.`.`t`", '`'), (Some("s`.".into()), "t".into()));
+        assert_eq!(split("plain", '`'), (None, "plain".into()));
         assert_eq!(hex("aß"), "61c39f");
     }
 }

@@ -4,7 +4,7 @@
 //! of which it has one type or two, and a row is seen as a [`list`](crate::list) shows it.
 //! [`Rows`](crate::rows::Rows) has the orders.
 
-use std::{any::Any, cmp::Ordering, ops::Range};
+use std::{any::Any, cmp::Ordering, ops::Range, sync::Arc};
 
 use crate::{
     ColumnSet, RowSink, Table, Upsert,
@@ -139,7 +139,7 @@ pub(crate) struct EntitiesOf<S: 'static, R: 'static> {
 /// Says which columns of each row are updated.
 #[derive(Debug, Default)]
 struct ColumnSets {
-    sets: Vec<ColumnSet>,
+    sets: Arc<Vec<ColumnSet>>,
     /// For each row the number of its set, counted from 1, or 0 where all columns are updated, as of those behind.
     of_rows: Vec<usize>,
 }
@@ -157,10 +157,10 @@ impl ColumnSets {
         };
         let number = self.sets.iter().position(is_same);
         let number = number.unwrap_or_else(|| {
-            self.sets.push(of_row);
+            Arc::make_mut(&mut self.sets).push(of_row);
             self.sets.len() - 1
         });
-        self.sets[number].rows += 1;
+        Arc::make_mut(&mut self.sets)[number].rows += 1;
         self.of_rows.resize(place, 0);
         self.of_rows.push(number + 1);
     }
@@ -383,7 +383,7 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
         Table {
             rows: self.inserts.len(),
             updates: self.updates.len(),
-            column_sets: self.column_sets.sets.clone(),
+            column_sets: Arc::clone(&self.column_sets.sets),
             deletes: self.deletes.len(),
             ..self.of.table()
         }
@@ -442,7 +442,10 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
                     visit(usize::from(*parent), *key);
                 }
             }
-            // Their order does not depend on it.
+            Kept::Updates if self.upserted(place).is_some() => {
+                self.updates.row(place).parents(visit);
+            }
+            // The order of updates does not depend on it.
             Kept::Updates => {}
         }
     }

@@ -500,10 +500,21 @@ impl Nodes {
                 table: *table,
                 rows: 0..depths.len(),
             }),
-            // Those of one depth stay in the order of the tables.
+            // Those of one depth stay in the order of the tables. Where none of another table comes in between, those of
+            // several depths are one run.
             _ => {
                 runs.sort_by_key(|(depth, _)| turn(*depth));
-                order.runs.extend(runs.into_iter().map(|(_, run)| run));
+                for (_, run) in runs {
+                    match order.runs.last_mut() {
+                        Some(last)
+                            if goes_together
+                                && (last.table, last.rows.end) == (run.table, run.rows.start) =>
+                        {
+                            last.rows.end = run.rows.end;
+                        }
+                        _ => order.runs.push(run),
+                    }
+                }
             }
         }
         let is_satisfied = |edge: Edge| {

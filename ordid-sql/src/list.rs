@@ -201,7 +201,7 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             rises: self.rises,
             rows: 0,
             updates: 0,
-            column_sets: Vec::new(),
+            column_sets: std::sync::Arc::default(),
             deletes: 0,
         }
     }

@@ -266,6 +266,11 @@ impl<S: RowSink + 'static> PendingRows<S> {
     }
 
     /// Returns the rows of a type that are inserted, and those that are updated: each [`vec_mut`].
+    /// Returns whether rows of a type have come in, or room was made for them.
+    pub(crate) fn has_type<E: Row<S>>(&self) -> bool {
+        self.positions.get(TypeId::of::<E>()).is_some()
+    }
+
     pub(crate) fn rows_of<E: Row<S>>(
         &mut self,
         register: impl FnOnce() -> Registration<S, RawKeyOf<E>>,

@@ -236,6 +236,10 @@ impl Plan {
         let mut fix_ups = Vec::new();
         let is_new = |table: &Table| table.rows > 0 || table.upserts().next().is_some();
         for component in components(&tables, &by_name, is_new) {
+            let (first, last) = upserts_of(&component, &tables, rows);
+            for table in first {
+                plan.push_upserts(&tables, engine, table)?;
+            }
             let order = graph::order(&component, &tables, rows, List::Inserts, rules)?;
             plan.push_runs(
                 &tables,
@@ -245,17 +249,8 @@ impl Plan {
                 order.defers.then_some(&component),
             )?;
             fix_ups.extend(order.cuts);
-            for table in component {
-                for (set, rows) in tables[table].upserts() {
-                    let step = UpsertStep::Find;
-                    plan.push(
-                        &tables,
-                        engine,
-                        Action::Upsert { set, step },
-                        table,
-                        0..rows,
-                    )?;
-                }
+            for table in last {
+                plan.push_upserts(&tables, engine, table)?;
             }
         }
         for (table, parent, rows) in fix_ups {
@@ -293,6 +288,20 @@ impl Plan {
             plan.push_runs(&tables, engine, Action::Delete, runs, deferred)?;
         }
         Ok(plan)
+    }
+
+    fn push_upserts(
+        &mut self,
+        tables: &[Table],
+        engine: &EngineProfile,
+        table: usize,
+    ) -> Result<(), Error> {
+        for (set, rows) in tables[table].upserts() {
+            let step = UpsertStep::Find;
+            let action = Action::Upsert { set, step };
+            self.push(tables, engine, action, table, 0..rows)?;
+        }
+        Ok(())
     }
 
     /// Adds rows of these tables, which are in a circle that the database checks at COMMIT, or not.
@@ -443,7 +452,7 @@ impl Plan {
                 part.stretches.push(Stretch {
                     rows: stretch.rows.start + start..stretch.rows.start + end,
                     position,
-                    number: stretch.number + start / stretch.rows_per_chunk,
+                    number: stretch.number + start.div_ceil(stretch.rows_per_chunk),
                     ..stretch.clone()
                 });
             }
@@ -465,12 +474,14 @@ impl Plan {
         deferred.find(|it| it.rows.start < row && row < it.rows.end)
     }
 
-    /// Returns the end of the last whole statement among these rows; the end of the rows if there is none.
+    /// Returns the end of the last whole statement among these rows, the first of which begins a statement; the end of the
+    /// rows if there is none.
     pub(crate) fn statement_end(&self, start: usize, end: usize) -> usize {
         let mut before = 0;
         for stretch in &self.stretches {
             if end < before + stretch.rows.len() {
-                let end_of_whole = end - (end - before) % stretch.rows_per_chunk;
+                let first = before.max(start);
+                let end_of_whole = end - (end - first) % stretch.rows_per_chunk;
                 return if end_of_whole > start {
                     end_of_whole
                 } else {
@@ -514,6 +525,37 @@ impl Plan {
         let end = together.last().map_or(first.rows.end, |it| it.rows.end);
         end - first.rows.start
     }
+}
+
+/// Returns the tables with upserted rows: those whose rows go before the inserted ones, and those whose rows go behind.
+///
+/// In a circle the inserted rows may refer to the upserted ones, or these to the inserted ones. The second is seen here, and
+/// the first only if the row is no row that the database had before.
+fn upserts_of(
+    component: &[usize],
+    tables: &[Table],
+    rows: &[&mut dyn TypelessRows],
+) -> (Vec<usize>, Vec<usize>) {
+    let with_upserts = component.iter().copied();
+    let with_upserts = with_upserts.filter(|table| tables[*table].upserts().next().is_some());
+    let is_circle = |table: &usize| tables[*table].refers_to(&tables[*table]);
+    if component.len() == 1 && !component.iter().any(is_circle) {
+        return (Vec::new(), with_upserts.collect());
+    }
+    let inserted = component.iter().filter(|table| tables[**table].rows > 0);
+    let inserted = inserted.map(|table| (&tables[*table], rows[*table].keys(List::Inserts)));
+    let inserted: Vec<_> = inserted.collect();
+    with_upserts.partition(|table| {
+        let mut refers = false;
+        rows[*table].upserted_parents(&mut |parent, key| {
+            let parent = &tables[*table].parents[parent];
+            let mut targets = inserted.iter();
+            refers |= targets.any(|(target, keys)| {
+                parent.is(target.entity, target.key) && keys.find(&key, &mut 0).is_some()
+            });
+        });
+        !refers
+    })
 }
 
 /// Returns the tables that `have` rows in the order of their foreign keys, parents first; those that

@@ -296,7 +296,8 @@ impl EngineProfile {
     };
 
     /// Citus, by its documentation: the primary key of a distributed table has its distribution column, as in a key of
-    /// `(tenant, id)`. Rows go by `COPY`; no statement reads a temporary table beside a distributed one.
+    /// `(tenant, id)`. Rows go by `COPY`; temporary tables were not tried beside distributed ones. `SET CONSTRAINTS` does not
+    /// reach its workers, so declare constraints that are to be checked at COMMIT `INITIALLY DEFERRED`.
     pub const CITUS: Self = Self {
         name: "Citus",
         two_phase: TwoPhase::None,
@@ -448,7 +449,10 @@ impl EngineProfile {
             ("-TiDB-", EngineProfile::TIDB),
             ("-Vitess", EngineProfile::VITESS),
         ];
-        let found = ENGINES.iter().find(|(part, _)| version.contains(part));
+        // Vitess has written its name in both ways.
+        let version = version.to_lowercase();
+        let is_in = |part: &str| version.contains(&part.to_lowercase());
+        let found = ENGINES.iter().find(|(part, _)| is_in(part));
         found.map(|(_, engine)| *engine)
     }
 
@@ -696,6 +700,7 @@ mod tests {
             ),
             ("8.0.11-TiDB-v8.5.0", Some("TiDB")),
             ("8.0.30-Vitess", Some("Vitess")),
+            ("8.0.31-vitess-15.0.2", Some("Vitess")),
             (
                 "PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu",
                 None,

@@ -33,6 +33,8 @@ pub struct Flushed {
 pub struct FlushedTable {
     /// The table's name.
     pub table: &'static str,
+    /// Its number in the unit of work: tables of several schemas may have one name.
+    pub(crate) number: usize,
     /// The rows inserted.
     pub rows: usize,
     /// The rows updated.
@@ -115,7 +117,7 @@ impl Flushed {
     /// Adds what a later chunk of the same unit of work wrote. The time is that of the whole flush, and not added.
     pub(crate) fn add(&mut self, later: Self) {
         for table in later.tables {
-            match self.tables.iter_mut().find(|it| it.table == table.table) {
+            match self.tables.iter_mut().find(|it| it.number == table.number) {
                 Some(before) => before.add(table),
                 None => self.tables.push(table),
             }
@@ -244,6 +246,7 @@ impl Tally {
             self.tables.push(chunk.table);
             self.flushed.tables.push(FlushedTable {
                 table: name,
+                number: chunk.table,
                 ..FlushedTable::default()
             });
             self.tables.len() - 1

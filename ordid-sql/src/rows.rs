@@ -45,6 +45,9 @@ pub(crate) trait TypelessRows {
     /// Shows the foreign keys of a list: the row, the foreign key's position, and the parent's key.
     fn parents(&self, list: List, visit: &mut dyn FnMut(usize, usize, KeyBytes));
 
+    /// Shows the foreign keys of rows that are upserted: the foreign key's position, and the parent's key.
+    fn upserted_parents(&self, visit: &mut dyn FnMut(usize, KeyBytes));
+
     /// Puts a list into the order in which positions are given.
     fn arrange(&mut self, list: List, order: &[usize]);
 
@@ -291,8 +294,12 @@ impl<S: RowSink + 'static> TypelessRows for Rows<S> {
         })?;
         [self.inserts, self.updates, self.deletes] = orders;
         let table = self.entities.table();
-        let sets = 0..table.column_sets.len();
-        self.column_sets = sets.map(|set| table.first_of_set(set)).collect();
+        self.column_sets.clear();
+        let mut next = table.first_of_set(0);
+        for set in table.column_sets.iter() {
+            self.column_sets.push(next);
+            next += set.rows;
+        }
         Ok(())
     }
 
@@ -316,6 +323,12 @@ impl<S: RowSink + 'static> TypelessRows for Rows<S> {
             let place = self.place(list, position);
             let visit = &mut |parent, key| visit(position, parent, key);
             self.entities.parents(list.kept(), place, visit);
+        }
+    }
+
+    fn upserted_parents(&self, visit: &mut dyn FnMut(usize, KeyBytes)) {
+        for place in 0..self.entities.table().updates {
+            self.entities.parents(Kept::Updates, place, visit);
         }
     }
 

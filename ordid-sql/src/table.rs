@@ -1,6 +1,6 @@
 //! What planning needs to know of an entity type.
 
-use std::any::TypeId;
+use std::{any::TypeId, sync::Arc};
 
 use crate::{Action, UpsertStep};
 use ordid_core::entity::Parent;
@@ -28,7 +28,7 @@ pub struct Table {
     pub(crate) rows: usize,
     pub(crate) updates: usize,
     /// The last of them.
-    pub(crate) column_sets: Vec<ColumnSet>,
+    pub(crate) column_sets: Arc<Vec<ColumnSet>>,
     pub(crate) deletes: usize,
 }
 
@@ -288,7 +288,7 @@ mod tests {
             rises: true,
             rows: 1,
             updates: 0,
-            column_sets: Vec::new(),
+            column_sets: Arc::default(),
             deletes: 0,
         }
     }

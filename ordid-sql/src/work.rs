@@ -246,7 +246,11 @@ impl<B: RowBinder> Work<B> {
 
     /// Makes room for more entities of a type.
     pub fn reserve<E: Row<B>>(&mut self, additional: usize, register: Register<B, E>) {
-        self.rows_mut::<E>(register).reserve(additional);
+        // A type that comes in only now changes the plan, in which tables have numbers.
+        if !self.rows.has_type::<E>() {
+            self.changed();
+        }
+        self.rows.rows_mut_as::<E>(register).reserve(additional);
     }
 
     pub(crate) fn rows_mut<E: Row<B>>(&mut self, register: Register<B, E>) -> &mut Vec<E> {

@@ -132,10 +132,10 @@ macro_rules! work_settings {
             /// before it is deleted, may have this NULL until a later chunk. Rows of a circle that the database checks at
             /// COMMIT go in one chunk, or are refused if it does not take them.
             ///
-            /// A `flush_in` writes all rows in your transaction, whatever the limits are. The marker rows of all chunks have
-            /// the time at which the unit of work was begun, and after half a day the flush does not trust that they are
-            /// there: if an answer to a COMMIT is lost later than that, as in a unit of work that is resumed days after, the
-            /// flush cannot find out what became of that chunk.
+            /// A `flush_in` writes all rows in your transaction, whatever the limits are. A marker row has
+            /// the time at which its chunk was begun. Half a day later the flush does not trust any more that it is there: if
+            /// an answer to a COMMIT was lost, and the unit of work is resumed days after, the flush cannot find out what
+            /// became of that chunk.
             ///
             /// Fields that the database fills have what it had at the COMMIT of their row's chunk. What a later chunk changes
             /// by a trigger, or by the foreign key of a circle that it sets, is not read again.
@@ -356,7 +356,9 @@ macro_rules! work_entities {
             /// Adds an entity whose row is inserted, or updated if there is a row with its key: all its columns. Returns
             /// the key, which is assigned as by [`add`](Self::add).
             ///
-            /// Rows are upserted behind the inserts of their table and before those of its children. The flush finds
+            /// Rows are upserted behind the inserts of their table and before those of its children. In a table that refers to
+            /// itself, and in tables that refer to each other in a circle, they go before the inserts, or behind if one
+            /// of them refers to a row that is inserted. The flush finds
             /// out which rows are there, and inserts or updates each; if another transaction inserts or deletes one
             /// of them meanwhile, the flush begins anew. [`Flushed::upserted`](ordid_sql::Flushed::upserted) says what
             /// became of each row. As with updates, the flush writes a marker row: see `with_record`. `flush_in` does

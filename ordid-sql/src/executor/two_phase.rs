@@ -248,17 +248,18 @@ impl<B: RowBinder> Work<B> {
         if !reads(&self.rows, &plan) {
             return;
         }
-        let Ok((connection, _)) = source.get(false).await else {
-            return;
+        let asked = async {
+            let (connection, _) = source.get(false).await.ok()?;
+            let mut open = connection.begin(Begin::PLAIN).await.ok()?;
+            let statements = statements_of(&self.rows, Writer::of::<B>(&engine));
+            let read = read_committed(&self.rows, &mut open, &plan, &statements).await;
+            let _ = open.rollback(read.is_err()).await;
+            read.ok()
         };
-        let Ok(mut open) = connection.begin(Begin::PLAIN).await else {
-            return;
-        };
-        let statements = statements_of(&self.rows, Writer::of::<B>(&engine));
-        let read = read_committed(&self.rows, &mut open, &plan, &statements).await;
-        let _ = open.rollback(read.is_err()).await;
-        if let Ok(read) = read {
-            read.fill();
+        match Deadline::new(self.deadline).bound(asked).await {
+            Some(Some(read)) => read.fill(),
+            // Perhaps an answer is still due on it.
+            Some(None) | None => source.discard(),
         }
     }
 

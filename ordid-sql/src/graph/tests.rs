@@ -5,7 +5,7 @@ use std::any::TypeId;
 use ordid_core::uuid::Uuid;
 
 use super::*;
-use crate::{Chunk, EngineProfile, FlushDialect, Plan, rows::FindRow};
+use crate::{Chunk, ColumnSet, EngineProfile, FlushDialect, Plan, rows::FindRow};
 use ordid_core::{
     entity::Parent,
     key::KeyBytes,
@@ -119,6 +119,16 @@ impl TypelessRows for Given {
         }
     }
 
+    fn upserted_parents(&self, visit: &mut dyn FnMut(usize, KeyBytes)) {
+        for row in &self.updates {
+            for (parent, up) in row.up.iter().enumerate() {
+                if let Some(up) = up {
+                    visit(parent, KeyBytes::of(Uuid::from_u128(*up)));
+                }
+            }
+        }
+    }
+
     fn arrange(&mut self, list: List, order: &[usize]) {
         let rows = match list {
             List::Inserts => &mut self.inserts,
@@ -173,7 +183,7 @@ pub(crate) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
                     rises: true,
                     rows: 0,
                     updates: 0,
-                    column_sets: Vec::new(),
+                    column_sets: std::sync::Arc::default(),
                     deletes: 0,
                 },
                 inserts: Vec::new(),
@@ -279,6 +289,61 @@ fn tables_in_a_circle_alternate_if_their_rows_form_no_circle() {
     assert_eq!(numbers, [0, 0, 1, 1, 2]);
 }
 
+/// As of threads and comments, which answer comments: a statement inserts rows in their order.
+#[test]
+fn a_chain_of_one_of_two_tables_in_a_circle_goes_by_whole_statements() {
+    let mut given = schema(&[vec![to(1)], vec![not_null(0), to(1)]]);
+    given[0].inserts = vec![row(1, &[99_999])];
+    let answer = |key| row(key, &[1, if key == 10 { 0 } else { key - 1 }]);
+    given[1].inserts = (10..2_510).map(answer).collect();
+    let plan = planned::<MySql>(&mut given).unwrap();
+    assert_eq!(
+        sent(&plan),
+        [
+            (Action::Insert, 0, 0..1),
+            (Action::Insert, 1, 0..1_000),
+            (Action::Insert, 1, 1_000..2_000),
+            (Action::Insert, 1, 2_000..2_500),
+        ]
+    );
+}
+
+/// As of teams with a leader, and their members: which go first, depends on the rows.
+#[test]
+fn rows_that_are_upserted_in_a_circle_go_before_those_that_may_refer_to_them() {
+    let upserts = |rows| ColumnSet {
+        found_by: Some(vec![0]),
+        rows,
+        ..ColumnSet::default()
+    };
+    let find = Action::Upsert {
+        set: 0,
+        step: crate::UpsertStep::Find,
+    };
+    let mut given = schema(&[vec![to(1)], vec![not_null(0)]]);
+    given[0].updates = vec![row(1, &[77])];
+    given[0].table.column_sets = vec![upserts(1)].into();
+    given[1].inserts = vec![row(11, &[1])];
+    let plan = planned::<MySql>(&mut given).unwrap();
+    assert_eq!(sent(&plan), [(find, 0, 0..1), (Action::Insert, 1, 0..1)]);
+
+    // The leader is new: the team can only come behind.
+    given[0].updates = vec![row(1, &[11])];
+    given[1].inserts = vec![row(11, &[2])];
+    let plan = planned::<MySql>(&mut given).unwrap();
+    assert_eq!(sent(&plan), [(Action::Insert, 1, 0..1), (find, 0, 0..1)]);
+
+    // The same in one table.
+    for (up, is_first) in [(0, true), (12, false)] {
+        let mut given = schema(&[vec![to(0)]]);
+        given[0].updates = vec![row(1, &[up])];
+        given[0].table.column_sets = vec![upserts(1)].into();
+        given[0].inserts = vec![row(12, &[])];
+        let plan = planned::<MySql>(&mut given).unwrap();
+        assert_eq!(sent(&plan)[0].0 == find, is_first);
+    }
+}
+
 #[test]
 fn a_circle_is_broken_at_a_column_that_can_be_null_and_has_the_fewest_references() {
     let fixed_up = |department, manager| {
@@ -302,8 +367,7 @@ fn a_circle_is_broken_at_a_column_that_can_be_null_and_has_the_fewest_references
         sent(&plan),
         [
             (Action::Insert, 1, 0..1),
-            (Action::Insert, 0, 0..1),
-            (Action::Insert, 0, 1..2),
+            (Action::Insert, 0, 0..2),
             (fix_up(0), 1, 0..1),
         ]
     );

@@ -221,3 +221,33 @@ fn the_search_for_a_failed_row_sends_no_chunks_of_later_tables() {
         (&chunks[..first], &chunks[first..=last])
     );
 }
+
+/// Each part begins a statement, wherever the one before has ended.
+#[test]
+fn parts_of_a_limit_below_a_statements_rows_are_as_large_as_it() {
+    let plan = Plan::of_rows(
+        &[(Action::Insert, 0, 10_000), (Action::Insert, 1, 500)],
+        1_000,
+    );
+    for (limit, expected) in [(999, 11), (600, 18), (1_500, 10), (2_500, 5)] {
+        let (mut start, mut sizes, mut last) = (0, Vec::new(), None);
+        while start < plan.rows() {
+            let most = plan.rows().min(start + limit);
+            let end = match most == plan.rows() {
+                true => most,
+                false => plan.statement_end(start, most),
+            };
+            for chunk in plan.part(start..end).chunks() {
+                let number = (chunk.table, chunk.number);
+                assert!(
+                    last.is_none_or(|last| last <= number),
+                    "{last:?} {number:?}"
+                );
+                last = Some(number);
+            }
+            sizes.push(end - start);
+            start = end;
+        }
+        assert_eq!(sizes.len(), expected, "{limit}: {sizes:?}");
+    }
+}

@@ -37,7 +37,7 @@ fn table(columns: &'static [&'static str]) -> Table {
         rises: true,
         rows: 0,
         updates: 0,
-        column_sets: Vec::new(),
+        column_sets: std::sync::Arc::default(),
         deletes: 0,
     }
 }
@@ -223,7 +223,8 @@ fn some_columns_are_updated_and_no_others() {
             columns,
             rows,
             ..ColumnSet::default()
-        }];
+        }]
+        .into();
         let names = TableNames::of(&table, engine);
         let writer = Writer::new(engine);
         let action = Action::UpdateColumns { set: 0 };

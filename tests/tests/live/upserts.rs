@@ -50,6 +50,27 @@ struct Tariff {
     name: String,
 }
 
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, sqlx)]
+struct TeamId(Uuid);
+
+/// A team and its members refer to each other.
+#[derive(OrderedKey, Clone)]
+#[ordid(table = "teams")]
+struct Team {
+    id: TeamId,
+    #[ordid(parent)]
+    leader: Option<GuestId>,
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "members")]
+struct Member {
+    id: GuestId,
+    #[ordid(parent)]
+    team: TeamId,
+}
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let name = "a_row_that_is_never_committed_is_not_left_alone";
     let null = "rows_with_null_where_they_are_looked_for_are_read_by_their_keys";
@@ -58,7 +79,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let rounded = "upserts::rows_are_found_by_values_as_their_columns_store_them";
     let twins = "upserts::two_rows_with_the_same_values_are_no_missing_row";
     let locked = "a_stale_row_that_another_transaction_has_locked_is_not_called_gone";
+    let circle = "upserts::rows_in_a_circle_go_before_those_that_refer_to_them";
     for server in ["mariadb", "mysql"] {
+        on_scratch::<MySql, _, _>(trials, servers, server, circle, |pool| {
+            in_a_circle(pool, "BINARY(16)", LATER)
+        });
         on_scratch::<MySql, _, _>(trials, servers, server, name, never_committed);
         on_scratch::<MySql, _, _>(trials, servers, server, locked, stale_and_locked);
         on_scratch::<MySql, _, _>(trials, servers, server, null, |pool| {
@@ -74,6 +99,13 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             spelt_anew(pool, "BINARY(16)", "VARCHAR(40) COLLATE utf8mb4_general_ci")
         });
     }
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", circle, |pool| {
+        in_a_circle(pool, "uuid", LATER)
+    });
+    // SQLite adds no foreign key to a table, and takes one to a table that is not there yet.
+    sqlite::add(trials, circle, |pool: Pool<Sqlite>| {
+        in_a_circle(pool, "BLOB REFERENCES members", "")
+    });
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", null, |pool| {
         with_null(pool, "uuid")
     });
@@ -101,6 +133,49 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     });
     sqlite::add(trials, refused, |pool: Pool<Sqlite>| not_settable(pool));
     sqlite::add(trials, null, |pool: Pool<Sqlite>| with_null(pool, "BLOB"));
+}
+
+/// Says after both tables what the first one refers to.
+const LATER: &str =
+    "ALTER TABLE teams ADD CONSTRAINT led FOREIGN KEY (leader) REFERENCES members (id);";
+
+/// A team that is new comes before its members; one that gets a new leader comes behind.
+async fn in_a_circle<DB: Backend>(pool: Pool<DB>, leader: &str, later: &str) -> Outcome
+where
+    Team: Entity<DB>,
+    Member: Entity<DB>,
+{
+    let (key, _) = leader.split_once(' ').unwrap_or((leader, ""));
+    let tables = format!(
+        "CREATE TABLE teams (id {key} NOT NULL PRIMARY KEY, leader {leader}); \
+         CREATE TABLE members (id {key} NOT NULL PRIMARY KEY, team {key} NOT NULL, FOREIGN KEY (team) REFERENCES teams (id)); \
+         {later} {}",
+        flushes_table::<DB>()
+    );
+    let mut connection = pool.acquire().await?;
+    DB::run_script(&mut connection, AssertSqlSafe(tables).into_sql_str()).await?;
+    drop(connection);
+    let member = |team| Member {
+        id: GuestId::generate(),
+        team,
+    };
+    let mut team = Team {
+        id: TeamId::generate(),
+        leader: None,
+    };
+    let mut work = UnitOfWork::new();
+    let first = work.add(member(team.id));
+    work.upsert(team.clone());
+    let flushed = work.flush(&pool).await?;
+    assert_eq!((flushed.rows(), flushed.updated()), (2, 0));
+
+    for leader in [first, work.add(member(team.id))] {
+        team.leader = Some(leader);
+        work.upsert(team.clone());
+        let flushed = work.flush(&pool).await?;
+        assert_eq!(flushed.updated(), 1);
+    }
+    Ok(())
 }
 
 /// The flush reads the values that the database fills from each row, whether it finds the row by its mail or not.

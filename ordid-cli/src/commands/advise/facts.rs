@@ -158,8 +158,8 @@ fn of_server(question: Question) -> Vec<Fact> {
             },
             spread,
             fact(
-                "a transaction may have 100 MB; conflicts come at COMMIT (8002, 8022, 8028, 9007) and are tried again with \
-                 EngineProfile::TIDB",
+                "before TiDB 6.5 a transaction may have 100 MB, since then the session's memory is the limit; conflicts come at \
+                 COMMIT (8002, 8022, 8028, 9007) and are tried again with EngineProfile::TIDB",
                 ENGINES,
             ),
         ],
@@ -190,6 +190,10 @@ fn of_server(question: Question) -> Vec<Fact> {
             fact(
                 "each sharded table has a primary vindex, which says on which shard a row is: a hash of the tenant keeps the \
                  rows of one together",
+                "https://vitess.io/docs/reference/features/vindexes/",
+            ),
+            fact(
+                "the table of marker rows needs a vindex, too: ALTER VSCHEMA ON ordid_flushes ADD VINDEX xxhash(id) USING xxhash",
                 "https://vitess.io/docs/reference/features/vindexes/",
             ),
             fact(

@@ -46,6 +46,27 @@ fn a_commit_that_comes_late_is_found_by_the_second_probe() {
     );
 }
 
+/// Room for rows is no change of a unit of work, unless it is the first that is said of a type.
+#[test]
+fn room_that_is_made_meanwhile_does_not_hinder_the_search() {
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    let mut work = inserts(1);
+    flush::<false>(&mut work, Source::only(&server)).unwrap_err();
+    work.reserve::<Item>(10, Registration::in_key_order::<Item>);
+    let flushed = flush::<false>(&mut work, Source::only(&server)).unwrap();
+    assert_eq!(flushed.rows(), 1);
+    assert_eq!(server.items(), ["1:a"]);
+
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    let mut work = inserts(2);
+    flush::<false>(&mut work, Source::only(&server)).unwrap_err();
+    work.reserve::<Part>(10, Registration::in_key_order::<Part>);
+    let error = flush::<false>(&mut work, Source::only(&server)).unwrap_err();
+    assert!(error.is_plan() && error.is_commit_unknown(), "{error}");
+}
+
 /// The keys of a table that is partitioned by time are not unique by themselves.
 #[test]
 fn rows_whose_keys_are_not_unique_are_not_sent_again() {

@@ -12,7 +12,8 @@ fn texts(engine: &EngineProfile, upserts: bool, columns: &[usize]) -> Vec<String
         found_by: upserts.then(|| vec![1]),
         is_unreported: false,
         rows: 2,
-    }];
+    }]
+    .into();
     let names = TableNames::of(&table, engine);
     let writer = Writer::new(engine);
     let action = match upserts {

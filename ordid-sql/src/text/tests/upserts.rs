@@ -21,7 +21,8 @@ fn step_setting(
         found_by: Some(vec![0, 1]),
         rows,
         ..ColumnSet::default()
-    }];
+    }]
+    .into();
     let names = TableNames::of(&table, engine);
     let writer = Writer::new(engine);
     let action = Action::Upsert { set: 0, step };
