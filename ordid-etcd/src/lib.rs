@@ -6,7 +6,6 @@
 //! | count over all processes, in blocks of numbers | [`EtcdCounter`] |
 //!
 #![doc = include_str!("../README.md")]
-
 #![forbid(unsafe_code)]
 
 mod counter;
