@@ -373,7 +373,8 @@ pub trait StaticScheme: Scheme {
     ///
     /// If the operating system has no entropy at the first key or after a fork: there is then no
     /// way to make a key that is safe. Also if the clock reads a time for which the layout has no room, such as one
-    /// after its end.
+    /// after its end. A scheme of your own whose keys are told apart by a node alone also panics in the child of a fork, and
+    /// if the clock was set back by more than its policy holds.
     fn generate() -> Generated<Self>;
 
     /// Makes a key for a given time, apart from the order of [`generate`](Self::generate).
@@ -591,7 +592,7 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
     /// # Panics
     ///
     /// If the operating system has no entropy at the first key or after a fork, or if the clock reads a time for which
-    /// the layout has no room, such as one after its end.
+    /// the layout has no room, such as one after its end. For a scheme of your own, see [`StaticScheme::generate`].
     #[inline]
     fn generate() -> Self
     where

@@ -359,8 +359,9 @@ which speak that of MySQL. For any other server it returns the library's own pro
 
 Ask once, when the program starts: it takes a transaction with two queries. A pooler or a proxy is not found, since the server
 behind it answers: give its profile yourself, such as
-[`PGBOUNCER`](ordid_sql::EngineProfile::PGBOUNCER). Only Galera, replication groups and what answers `SELECT version()` with its
-own name were asked for real; Aurora DSQL and Citus are known by tables of their documentation.
+[`PGBOUNCER`](ordid_sql::EngineProfile::PGBOUNCER). It was run on PostgreSQL, MariaDB, MySQL, Galera and a replication
+group. The other engines were not run: their versions and tables are those of their documentation. A server that has left its
+group is taken for a member as long as it is set up as one.
 "
     };
     (watching) => {

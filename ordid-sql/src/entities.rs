@@ -86,6 +86,9 @@ pub(crate) trait Entities<S>: Any + Send + Sync {
 
     fn key_text(&self, list: Kept, place: usize) -> String;
 
+    /// Returns whether a row to update is upserted.
+    fn is_upserted(&self, place: usize) -> bool;
+
     /// Shows the foreign keys of a row that is inserted or deleted.
     fn parents(&self, list: Kept, place: usize, visit: &mut dyn FnMut(usize, KeyBytes));
 
@@ -434,6 +437,10 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
         }
     }
 
+    fn is_upserted(&self, place: usize) -> bool {
+        self.upserted(place).is_some()
+    }
+
     fn parents(&self, list: Kept, place: usize, visit: &mut dyn FnMut(usize, KeyBytes)) {
         match list {
             Kept::Inserts => self.inserts.row(place).parents(visit),
@@ -442,11 +449,7 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
                     visit(usize::from(*parent), *key);
                 }
             }
-            Kept::Updates if self.upserted(place).is_some() => {
-                self.updates.row(place).parents(visit);
-            }
-            // The order of updates does not depend on it.
-            Kept::Updates => {}
+            Kept::Updates => self.updates.row(place).parents(visit),
         }
     }
 

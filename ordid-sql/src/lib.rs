@@ -100,6 +100,7 @@ pub use journal::{Attempt, Journal, Marks};
 #[cfg(feature = "journal")]
 pub use journal::{ColumnValues, JournalRow, Journaled};
 pub use lock_waits::LockWaits;
+#[doc(hidden)]
 pub use marker::{MARKER_TABLE, MARKERS_KEPT, Markers, first_marker_since, remove_old_markers};
 pub use not_bulk::NotBulk;
 pub use pending_rows::{PendingRows, Registration, Row, RowEnd, RowSink};

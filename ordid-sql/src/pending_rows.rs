@@ -265,12 +265,12 @@ impl<S: RowSink + 'static> PendingRows<S> {
         self.of_type::<E>().delete(row);
     }
 
-    /// Returns the rows of a type that are inserted, and those that are updated: each [`vec_mut`].
     /// Returns whether rows of a type have come in, or room was made for them.
     pub(crate) fn has_type<E: Row<S>>(&self) -> bool {
         self.positions.get(TypeId::of::<E>()).is_some()
     }
 
+    /// Returns the rows of a type that are inserted, and those that are updated: each [`vec_mut`].
     pub(crate) fn rows_of<E: Row<S>>(
         &mut self,
         register: impl FnOnce() -> Registration<S, RawKeyOf<E>>,

@@ -9,7 +9,7 @@ use crate::{
     graph::{self, Rules, Run},
     rows::{List, TypelessRows},
 };
-use ordid_core::Error;
+use ordid_core::{Error, key::KeyBytes};
 
 /// The most rows of one statement. Larger chunks were not faster on any database measured.
 pub const MAX_ROWS: usize = 1000;
@@ -529,34 +529,54 @@ impl Plan {
 
 /// Returns the tables with upserted rows: those whose rows go before the inserted ones, and those whose rows go behind.
 ///
-/// In a circle the inserted rows may refer to the upserted ones, or these to the inserted ones. The second is seen here, and
-/// the first only if the row is no row that the database had before.
+/// In a circle the inserted rows may refer to the upserted ones, or these to the inserted ones. What is seen here is the second:
+/// the first may also be a row that the database had before.
 fn upserts_of(
     component: &[usize],
     tables: &[Table],
     rows: &[&mut dyn TypelessRows],
 ) -> (Vec<usize>, Vec<usize>) {
-    let with_upserts = component.iter().copied();
-    let with_upserts = with_upserts.filter(|table| tables[*table].upserts().next().is_some());
-    let is_circle = |table: &usize| tables[*table].refers_to(&tables[*table]);
-    if component.len() == 1 && !component.iter().any(is_circle) {
-        return (Vec::new(), with_upserts.collect());
+    let has_upserts = |table: &usize| tables[*table].upserts().next().is_some();
+    let mut first: Vec<usize> = component.iter().copied().filter(has_upserts).collect();
+    let refers_to_itself = |table: &usize| tables[*table].refers_to(&tables[*table]);
+    if first.is_empty() || component.len() == 1 && !refers_to_itself(&component[0]) {
+        return (Vec::new(), first);
     }
+    let mut last = Vec::new();
     let inserted = component.iter().filter(|table| tables[**table].rows > 0);
-    let inserted = inserted.map(|table| (&tables[*table], rows[*table].keys(List::Inserts)));
-    let inserted: Vec<_> = inserted.collect();
-    with_upserts.partition(|table| {
-        let mut refers = false;
-        rows[*table].upserted_parents(&mut |parent, key| {
-            let parent = &tables[*table].parents[parent];
-            let mut targets = inserted.iter();
-            refers |= targets.any(|(target, keys)| {
-                parent.is(target.entity, target.key) && keys.find(&key, &mut 0).is_some()
+    let inserted = inserted.map(|table| {
+        let keys = rows[*table].keys(List::Inserts);
+        let is_inserted: IsRow = Box::new(move |key| keys.find(key, &mut 0).is_some());
+        (*table, is_inserted)
+    });
+    let mut behind: Vec<(usize, IsRow)> = inserted.collect();
+    while !behind.is_empty() {
+        let refers = |table: &usize| {
+            let mut refers = false;
+            rows[*table].upserted_parents(&mut |parent, key| {
+                let parent = &tables[*table].parents[parent];
+                refers |= behind.iter().any(|(target, is_row)| {
+                    parent.is(tables[*target].entity, tables[*target].key) && is_row(&key)
+                });
             });
+            refers
+        };
+        let (moved, stay): (Vec<_>, Vec<_>) = first.into_iter().partition(refers);
+        // What refers to upserted rows that go behind goes behind them.
+        let upserted = moved.iter().map(|table| {
+            let keys = rows[*table].upserted_keys();
+            let is_upserted: IsRow = Box::new(move |key| keys.contains(key));
+            (*table, is_upserted)
         });
-        !refers
-    })
+        behind = upserted.collect();
+        last.extend(moved);
+        first = stay;
+    }
+    (first, last)
 }
+
+/// Says whether a key is that of a row of some rows.
+type IsRow = Box<dyn Fn(&KeyBytes) -> bool>;
 
 /// Returns the tables that `have` rows in the order of their foreign keys, parents first; those that
 /// refer to each other in a circle together, by name.

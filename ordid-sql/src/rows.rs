@@ -1,6 +1,9 @@
 //! The order of the rows of one entity type: what is inserted, updated and deleted.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+};
 
 use crate::{
     Action, Columns, RowEnd, RowSink, Table, UpsertStep,
@@ -44,6 +47,9 @@ pub(crate) trait TypelessRows {
 
     /// Shows the foreign keys of a list: the row, the foreign key's position, and the parent's key.
     fn parents(&self, list: List, visit: &mut dyn FnMut(usize, usize, KeyBytes));
+
+    /// Returns the keys of rows that are upserted.
+    fn upserted_keys(&self) -> HashSet<KeyBytes>;
 
     /// Shows the foreign keys of rows that are upserted: the foreign key's position, and the parent's key.
     fn upserted_parents(&self, visit: &mut dyn FnMut(usize, KeyBytes));
@@ -98,6 +104,12 @@ impl<S: RowSink + 'static> Rows<S> {
 
     pub(crate) fn entities_mut(&mut self) -> &mut dyn Entities<S> {
         &mut *self.entities
+    }
+
+    /// Returns the places of rows that are upserted.
+    fn upserted(&self) -> impl Iterator<Item = usize> + '_ {
+        let places = 0..self.entities.table().updates;
+        places.filter(|place| self.entities.is_upserted(*place))
     }
 
     fn len(&self, list: List) -> usize {
@@ -326,8 +338,13 @@ impl<S: RowSink + 'static> TypelessRows for Rows<S> {
         }
     }
 
+    fn upserted_keys(&self) -> HashSet<KeyBytes> {
+        let key = |place| self.entities.key(Kept::Updates, place);
+        self.upserted().map(key).collect()
+    }
+
     fn upserted_parents(&self, visit: &mut dyn FnMut(usize, KeyBytes)) {
-        for place in 0..self.entities.table().updates {
+        for place in self.upserted() {
             self.entities.parents(Kept::Updates, place, visit);
         }
     }

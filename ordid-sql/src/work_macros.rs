@@ -357,8 +357,8 @@ macro_rules! work_entities {
             /// the key, which is assigned as by [`add`](Self::add).
             ///
             /// Rows are upserted behind the inserts of their table and before those of its children. In a table that refers to
-            /// itself, and in tables that refer to each other in a circle, they go before the inserts, or behind if one
-            /// of them refers to a row that is inserted. The flush finds
+            /// itself, and in tables that refer to each other in a circle, they go before the inserts. But if one of them
+            /// refers to a row that is inserted, all of its table go behind. The flush finds
             /// out which rows are there, and inserts or updates each; if another transaction inserts or deletes one
             /// of them meanwhile, the flush begins anew. [`Flushed::upserted`](ordid_sql::Flushed::upserted) says what
             /// became of each row. As with updates, the flush writes a marker row: see `with_record`. `flush_in` does
@@ -595,8 +595,8 @@ macro_rules! sharded_unit_of_work {
             }
 
             /// Ends the flush of each shard after this time: as [`UnitOfWork::with_deadline`]. A two-phase commit has this time
-            /// three times: to prepare the shards, to decide, and to commit what is prepared. It does not bound how long values
-            /// are read that the database has filled, behind the decision.
+            /// four times: to prepare the shards, to decide, to commit what is prepared, and to read what the database has
+            /// filled.
             #[must_use]
             pub fn with_deadline(mut self, within: std::time::Duration) -> Self {
                 self.0.each(|work| work.set_deadline(within));

@@ -250,11 +250,12 @@ async fn a_chunk_in_doubt_is_the_same_rows_in_the_next_run() {
         drop(work);
         steps.refuse_nothing().await;
 
-        // The rows cannot be told from others that may have been added.
+        // The rows cannot be told from others that were added.
         let killed = FlushJournal::open(steps.file("killed")).expect("a journal");
         let mut work = Steps::work(killed, Some(limit));
         assert_eq!(work.resume().expect("rows"), 20);
-        work.reserve::<Step>(1);
+        let id = UserId::generate();
+        work.add(Step { id, number: 20 });
         let error = work
             .flush(&steps.pool)
             .await

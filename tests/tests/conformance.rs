@@ -71,7 +71,12 @@ fn sorts(engine: Engine, servers: &Servers) -> Result<(), Failed> {
     let cells = cells();
     let held = runtime.block_on(live::hold(engine, servers, &cells, KEYS));
     let sorted = held?.map_err(|error| error.to_string())?;
-    assert!(sorted > 40, "{sorted} cells");
+    let least = match engine {
+        // It has columns of bytes and of numbers only.
+        Engine::Oracle => 25,
+        _ => 40,
+    };
+    assert!(sorted > least, "{sorted} cells");
     Ok(())
 }
 

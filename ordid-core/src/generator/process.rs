@@ -27,7 +27,7 @@ pub trait ProcessWide: Slotted<Node: DefaultNode> {
     fn process_wide() -> &'static OrderedGenerator<Self, SystemClock, ThreadEntropy>;
 }
 
-/// As [`Reserved`], for a process-wide generator, whose policy cannot fail.
+/// As [`Reserved`], for a process-wide generator, which follows the clock where its policy would fail.
 #[derive(Debug)]
 pub struct ProcessReserved<S: Slotted>(Reserved<'static, S, SystemClock, ThreadEntropy>);
 
@@ -36,13 +36,13 @@ impl<S: Slotted> Iterator for ProcessReserved<S> {
 
     /// # Panics
     ///
-    /// If the operating system has no entropy after a fork.
+    /// After a fork, as [`StaticScheme::generate`].
     fn next(&mut self) -> Option<Generated<S>> {
         loop {
             match self.0.next()? {
                 Ok(key) => return Some(key),
                 Err(error) if error.is_entropy() => ordered::no_key(&error),
-                // Only a fork claims anew; what the policy then refuses, following the clock gives.
+                // Only a fork claims anew; what the policy then refuses, following the clock gives, where that is allowed.
                 Err(_) => self.0.claim_or_follow(),
             }
         }

@@ -1,6 +1,6 @@
 mod random;
 
-use std::any::TypeId;
+use std::{any::TypeId, collections::HashSet};
 
 use ordid_core::uuid::Uuid;
 
@@ -117,6 +117,11 @@ impl TypelessRows for Given {
                 }
             }
         }
+    }
+
+    fn upserted_keys(&self) -> HashSet<KeyBytes> {
+        let keys = self.updates.iter().map(|row| Uuid::from_u128(row.key));
+        keys.map(KeyBytes::of).collect()
     }
 
     fn upserted_parents(&self, visit: &mut dyn FnMut(usize, KeyBytes)) {
@@ -332,6 +337,18 @@ fn rows_that_are_upserted_in_a_circle_go_before_those_that_may_refer_to_them() {
     given[1].inserts = vec![row(11, &[2])];
     let plan = planned::<MySql>(&mut given).unwrap();
     assert_eq!(sent(&plan), [(Action::Insert, 1, 0..1), (find, 0, 0..1)]);
+
+    // And so does a team whose leader is behind another one.
+    given[0].inserts = vec![row(2, &[])];
+    given[0].updates = vec![row(1, &[12])];
+    given[1].inserts = Vec::new();
+    given[1].updates = vec![row(12, &[2])];
+    given[1].table.column_sets = vec![upserts(1)].into();
+    let plan = planned::<MySql>(&mut given).unwrap();
+    assert_eq!(
+        sent(&plan),
+        [(Action::Insert, 0, 0..1), (find, 1, 0..1), (find, 0, 0..1)]
+    );
 
     // The same in one table.
     for (up, is_first) in [(0, true), (12, false)] {

@@ -170,10 +170,7 @@ async fn at_any_time<W: Flusher<Database: Served>>(server: Server) -> Outcome {
         }
     }
     // The others are no proof: the flush may have been over, or have found the server back.
-    assert!(
-        none >= runs.div_ceil(10),
-        "no kill came in the midst of a flush"
-    );
+    assert!(none >= runs.div_ceil(10), "no kill came before a COMMIT");
     tally.flushed(3);
     let rows = Graph::new(0, Shape::CHUNKS).len();
     tally.close(&site, rows * usize::try_from(3 + kills)?).await

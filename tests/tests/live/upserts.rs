@@ -169,12 +169,29 @@ where
     let flushed = work.flush(&pool).await?;
     assert_eq!((flushed.rows(), flushed.updated()), (2, 0));
 
-    for leader in [first, work.add(member(team.id))] {
-        team.leader = Some(leader);
-        work.upsert(team.clone());
-        let flushed = work.flush(&pool).await?;
-        assert_eq!(flushed.updated(), 1);
-    }
+    team.leader = Some(first);
+    work.upsert(team.clone());
+    let flushed = work.flush(&pool).await?;
+    assert_eq!((flushed.rows(), flushed.updated()), (0, 1));
+
+    team.leader = Some(work.add(member(team.id)));
+    work.upsert(team.clone());
+    let flushed = work.flush(&pool).await?;
+    assert_eq!((flushed.rows(), flushed.updated()), (1, 1));
+
+    // The new team has an upserted leader, who is of an inserted team.
+    let of_leader = Team {
+        id: TeamId::generate(),
+        leader: None,
+    };
+    let leader = member(work.add(of_leader));
+    let led = Team {
+        id: TeamId::generate(),
+        leader: Some(leader.id),
+    };
+    work.upsert(leader);
+    work.upsert(led);
+    assert_eq!(work.flush(&pool).await?.rows(), 3);
     Ok(())
 }
 
