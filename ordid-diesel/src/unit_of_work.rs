@@ -191,7 +191,7 @@ impl<DB: Backend> UnitOfWork<DB> {
 
     #[doc = ordid_sql::documentation!(flush_in)]
     #[doc = ordid_sql::documentation!(flush_in_errors)]
-    /// That no transaction is open is an error.
+    /// It is an error if no transaction is open.
     pub fn flush_in<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
     where
         C: LoadConnection<Backend = DB> + 'static,

@@ -138,7 +138,7 @@ impl UnitOfWork {
     /// and at a constraint that says `ON CONFLICT ROLLBACK`.
     ///
     #[doc = ordid_sql::documentation!(flush_in_errors)]
-    /// That no transaction is open is an error.
+    /// It is an error if no transaction is open.
     ///
     /// # Example
     ///

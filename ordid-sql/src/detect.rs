@@ -4,7 +4,6 @@ use ordid_core::uuid::Uuid;
 
 use crate::{
     DriverError, EngineProfile, Failure, FlushError,
-    catalog::{MYSQL_ENGINE, POSTGRES_ENGINE},
     spi::{
         Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder, Statement,
         TransactionScope,
@@ -38,10 +37,8 @@ pub fn detect_engine<S: ConnectionSource>(
     async move {
         let own = source.engine();
         // No other engine speaks the other protocols.
-        let question = match own.dialect() {
-            "PostgreSQL" => POSTGRES_ENGINE,
-            "MySQL" => MYSQL_ENGINE,
-            _ => return Ok(own),
+        let Some(question) = own.words.engine else {
+            return Ok(own);
         };
         let (connection, _) = source.get(false).await?;
         let scope = connection.check(TransactionScope::Transaction).await?;

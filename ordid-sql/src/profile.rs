@@ -207,6 +207,9 @@ pub(crate) struct Words {
     /// these columns: no other unique index can be in its way, and no trigger comes first. There is no such query where the
     /// statement is not used.
     pub(crate) can_write: Option<fn(&TableNames, &[usize]) -> String>,
+    /// The query whose text shows which engine answers, if its version does not: others speak the same protocol. There is no
+    /// such query for a protocol of one engine.
+    pub(crate) engine: Option<&'static str>,
     /// The character that no name may have, even a quoted one.
     pub(crate) never_in_names: Option<char>,
     /// Creates the table of marker rows.
@@ -235,6 +238,7 @@ impl EngineProfile {
         ..Self::of::<Postgres>(classify::postgres::classify)
     }
     .with_words(["", ""], Some(catalog::postgres))
+    .which_is_shown_by(catalog::POSTGRES_ENGINE)
     .which_stages(catalog::postgres_can_stage)
     .which_joins_texts(["string_agg(", ", ',')"]);
 
@@ -321,6 +325,7 @@ impl EngineProfile {
         ..Self::of::<MySql>(classify::mysql::classify)
     }
     .with_words(["", catalog::MYSQL_COMMITTED], Some(catalog::mysql))
+    .which_is_shown_by(catalog::MYSQL_ENGINE)
     .which_confirms(catalog::MYSQL_WAITS)
     .which_stages(catalog::mysql_can_stage)
     .which_writes(catalog::mysql_can_write);
@@ -348,10 +353,9 @@ impl EngineProfile {
          flushed_at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3))",
     );
 
-    /// Vitess and PlanetScale, by their documentation. A query takes at most 100,000 rows, and a transaction 20 seconds.
-    /// Rows of one unit of work may be in several shards: then each of them commits by itself, unless Vitess is told to
-    /// commit in two phases. A lost COMMIT of such rows is resolved by a marker row of one shard only, so let the rows of a
-    /// unit of work and `ordid_flushes` be in one shard.
+    /// Vitess and PlanetScale, by their documentation. Rows of one unit of work may be in several shards: then each of them
+    /// commits by itself, unless Vitess is told to commit in two phases. A lost COMMIT of such rows is resolved by one shard
+    /// only, so let the rows of a unit of work be in one shard. A marker row has no tenant, and may be in another one.
     pub const VITESS: Self = Self {
         name: "Vitess",
         bounds_waits: LockWaits::AsSet,
@@ -497,6 +501,7 @@ impl EngineProfile {
                 is_protected: None,
                 can_stage: None,
                 can_write: None,
+                engine: None,
                 never_in_names: None,
                 flushes_table: D::FLUSHES_TABLE,
             },
@@ -524,6 +529,11 @@ impl EngineProfile {
         self.words.reads_committed = ["", ""];
         self.words.reads_snapshots = true;
         self.words.confirms = None;
+        self
+    }
+
+    const fn which_is_shown_by(mut self, question: &'static str) -> Self {
+        self.words.engine = Some(question);
         self
     }
 

@@ -224,7 +224,7 @@ impl<D: Flavour> UnitOfWork<D> {
     /// `SET XACT_ABORT ON`. The savepoint is gone then, too: look at `@@TRANCOUNT` before you go on.
     ///
     #[doc = ordid_sql::documentation!(flush_in_errors)]
-    /// That no transaction is open is an error.
+    /// It is an error if no transaction is open.
     pub async fn flush_in<S: Stream>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error> {
         let source = Source::new(client, None);
         Ok(self.0.flush(source, TransactionScope::Savepoint).await?)

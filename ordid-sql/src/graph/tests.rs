@@ -294,7 +294,7 @@ fn tables_in_a_circle_alternate_if_their_rows_form_no_circle() {
     assert_eq!(numbers, [0, 0, 1, 1, 2]);
 }
 
-/// As of threads and comments, which answer comments: a statement inserts rows in their order.
+/// Threads and comments, which answer comments, are such tables. A statement inserts rows in their order.
 #[test]
 fn a_chain_of_one_of_two_tables_in_a_circle_goes_by_whole_statements() {
     let mut given = schema(&[vec![to(1)], vec![not_null(0), to(1)]]);
@@ -313,7 +313,7 @@ fn a_chain_of_one_of_two_tables_in_a_circle_goes_by_whole_statements() {
     );
 }
 
-/// As of teams with a leader, and their members: which go first, depends on the rows.
+/// Teams with a leader, and their members, are such tables. The rows decide which of them go first.
 #[test]
 fn rows_that_are_upserted_in_a_circle_go_before_those_that_may_refer_to_them() {
     let upserts = |rows| ColumnSet {

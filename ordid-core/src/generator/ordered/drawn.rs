@@ -157,7 +157,8 @@ mod tests {
             .into_raw()
     }
 
-    /// As in a test of many key types: their generators have one secret and one time, and seeds of different lengths.
+    /// A test of many key types may have such generators: their secret and their time are the same, and their seeds have
+    /// different lengths.
     #[test]
     fn generators_of_one_secret_on_one_thread_do_not_disturb_each_other() {
         let alone = |make: fn() -> u128| std::thread::spawn(make).join().expect("it makes a key");
