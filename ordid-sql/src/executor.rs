@@ -140,7 +140,7 @@ impl<B: RowBinder> Work<B> {
             // refused in one of XA.
             engine.temporary_tables = false;
         }
-        let plan = self.rows.plan(&engine)?;
+        let plan = self.planned(&engine, wanted)?;
         if engine.splits_by_key {
             let rising = self.rows.tables().into_iter();
             let rising = rising.filter(|it| it.rises && it.rows > 0);

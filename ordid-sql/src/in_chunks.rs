@@ -10,6 +10,8 @@
 //! A chunk begins only after the one before it is known to be committed. So one number says what is written: the rows
 //! before the chunk that is under way. Only this chunk can be in doubt, and its marker row tells what became of it. A
 //! journal has the chunk's number and its rows before the first of them is sent.
+//!
+//! Chunks that keep tenants together are cut from a plan [tenant by tenant](crate::plan::tenants).
 
 use std::{hash::Hasher as _, ops::Range, time::Duration};
 
@@ -38,12 +40,16 @@ use crate::{
 /// use ordid_sql::ChunkLimits;
 ///
 /// let limits = ChunkLimits::rows(5_000).with_bytes(8 << 20).with_pause(Duration::from_millis(50));
+/// // Of keys of several columns: whole tenants, any number of them in a chunk.
+/// let of_tenants = limits.with_tenants(usize::MAX);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkLimits {
     rows: usize,
     bytes: usize,
     pause: Duration,
+    /// Whether tenants are kept together, and how many of them a chunk takes.
+    tenants: Option<usize>,
 }
 
 impl ChunkLimits {
@@ -57,6 +63,7 @@ impl ChunkLimits {
             rows: if rows == 0 { 1 } else { rows },
             bytes: usize::MAX,
             pause: Duration::ZERO,
+            tenants: None,
         }
     }
 
@@ -75,6 +82,29 @@ impl ChunkLimits {
     pub const fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
+    }
+
+    /// Keeps the rows of a tenant together, and those of at most so many tenants in a chunk: a tenant is cut only where it
+    /// has more rows than a chunk takes. 0 counts as 1, and `usize::MAX` is any number. So other programs see the rows of a
+    /// tenant all at once. Where the tenant is the column by which rows are spread over machines, a transaction has to do
+    /// with few of them.
+    ///
+    /// The tenant of a row is the first column of its key, if the key has several. So is the key of a row of the tenants' own
+    /// table, the one with the key type of that column, unless a row refers to it by another column. Other rows are written
+    /// before all tenants, and deleted after them, so they may not refer to rows of tenants. A row of a tenant may refer to
+    /// a row of another only if the same unit of work does not write that. Otherwise the flush is refused before anything
+    /// is sent, with an error that [`is_plan`](FlushError::is_plan).
+    ///
+    /// That the first column is a tenant is your word: in a table between two others, such as `(issue, label)`, it is the
+    /// issue. To plan takes longer, as each row's key is looked at once more.
+    #[must_use]
+    pub const fn with_tenants(mut self, most: usize) -> Self {
+        self.tenants = Some(if most == 0 { 1 } else { most });
+        self
+    }
+
+    pub(crate) const fn keeps_tenants(self) -> bool {
+        self.tenants.is_some()
     }
 
     pub(crate) const fn pause(self) -> Duration {
@@ -380,13 +410,23 @@ fn next_rows<B: RowBinder>(
     start: usize,
     limits: ChunkLimits,
 ) -> Result<Range<usize>, Error> {
-    let most = plan.rows().min(start.saturating_add(limits.rows));
+    let mut most = plan.rows().min(start.saturating_add(limits.rows));
+    if let Some(tenants) = limits.tenants {
+        most = plan
+            .end_of_tenants(start, tenants)
+            .unwrap_or(most)
+            .min(most);
+    }
     let end = match limits.bytes {
         usize::MAX => most,
         bytes => end_by_bytes(plan, rows, start..most, bytes),
     };
     if end == plan.rows() {
         return Ok(start..end);
+    }
+    // A tenant that begins with the chunk, or before it, does not fit into one.
+    if let Some(tenant) = plan.tenant_across(end).filter(|it| it.start > start) {
+        return Ok(start..tenant.start);
     }
     match plan.inseparable(end) {
         None => Ok(start..plan.statement_end(start, end)),

@@ -117,6 +117,9 @@ pub(crate) fn key_of_raw<E: OrderedKey>(raw: RawKeyOf<E>) -> KeyOf<E> {
     KeyType::from_generated(Generated::new(raw))
 }
 
+/// The bytes of the first column of a key.
+type LeadingBytes<F> = <<<F as KeyField>::Leading as KeyType>::Raw as RawKey>::Bytes;
+
 /// What is known to the compiler of an entity type that has such raw keys, and is written to sinks of
 /// type `S`.
 pub(crate) struct TypeOf<S, R> {
@@ -126,6 +129,8 @@ pub(crate) struct TypeOf<S, R> {
     schema: Option<&'static str>,
     name: &'static str,
     key_columns: &'static [&'static str],
+    leading: fn() -> TypeId,
+    leading_bytes: usize,
     columns: &'static [&'static str],
     pub(crate) parents: &'static [Parent],
     pub(crate) version: Option<usize>,
@@ -155,6 +160,8 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             schema: E::SCHEMA,
             name: E::TABLE,
             key_columns: E::KEY_COLUMNS,
+            leading: TypeId::of::<<E::Field as KeyField>::Leading>,
+            leading_bytes: size_of::<LeadingBytes<E::Field>>(),
             columns: E::COLUMNS,
             parents: E::PARENTS,
             version: E::VERSION,
@@ -192,6 +199,8 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             schema: self.schema,
             name: self.name,
             key_columns: self.key_columns,
+            leading: (self.leading)(),
+            leading_bytes: self.leading_bytes,
             columns: self.columns,
             parents: self.parents,
             version: self.version,

@@ -3,7 +3,7 @@
 use std::{
     any::{Any, TypeId},
     cmp::Ordering,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     ops::Range,
 };
@@ -462,6 +462,17 @@ impl<S: RowSink + 'static> PendingRows<S> {
             .rows
             .clone()
             .map(move |row| (entity, rows.key(action, row)))
+    }
+
+    /// Shows the foreign keys of the rows of a table that are inserted, upserted or deleted: the row's key, the foreign
+    /// key's position, and the parent's key.
+    pub(crate) fn links(&self, table: usize, visit: &mut dyn FnMut(KeyBytes, usize, KeyBytes)) {
+        self.rows[table].links(visit);
+    }
+
+    /// Returns the keys of the rows of a table that are inserted, upserted or deleted.
+    pub(crate) fn written_keys(&self, table: usize) -> HashSet<KeyBytes> {
+        self.rows[table].written_keys()
     }
 
     /// Returns the version that a row of a chunk's action and table was read with, as text, if it has one.

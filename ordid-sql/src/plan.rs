@@ -145,8 +145,16 @@ impl Chunk {
 pub struct Plan {
     tables: Vec<usize>,
     stretches: Vec<Stretch>,
-    /// Rows of circles that the database checks at COMMIT, in the order of sending.
-    deferred: Box<[Inseparable]>,
+    together: Box<Together>,
+}
+
+/// Rows that a transaction has all or none of, in the order of sending.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Together {
+    /// Those of circles that the database checks at COMMIT.
+    deferred: Vec<Inseparable>,
+    /// Those of each tenant, if they go tenant by tenant. A tenant may be too large.
+    tenants: Vec<Range<usize>>,
 }
 
 /// Rows that have to go in one transaction.
@@ -169,6 +177,8 @@ struct Stretch {
     position: usize,
     /// How many of them are of the same action and table.
     number: usize,
+    /// When it is its turn if the rows do not go tenant by tenant.
+    turn: usize,
 }
 
 impl Stretch {
@@ -318,12 +328,11 @@ impl Plan {
             self.push(tables, engine, action, table, rows)?;
         }
         if let Some(tables) = deferred {
-            let mut lists = std::mem::take(&mut self.deferred).into_vec();
-            lists.push(Inseparable {
-                rows: start..self.rows(),
+            let rows = start..self.rows();
+            self.together.deferred.push(Inseparable {
+                rows,
                 tables: tables.clone(),
             });
-            self.deferred = lists.into();
         }
         Ok(())
     }
@@ -356,22 +365,31 @@ impl Plan {
             Some(rows) => rows.min(engine.max_rows.max(1)),
             None => engine.max_rows.max(1),
         };
-        let position = self.len();
-        // Those of one action and table follow each other but for what lies between, and few
-        // tables have more than one.
-        let before = self.stretches.iter().rev();
-        let before = before
-            .take_while(|it| it.action == action)
-            .find(|it| it.table == table);
-        self.stretches.push(Stretch {
+        self.push_stretch(Stretch {
             action,
             table,
             rows,
             rows_per_chunk,
-            position,
-            number: before.map_or(0, |it| it.number + it.chunks()),
+            position: 0,
+            number: 0,
+            turn: self.stretches.len(),
         });
         Ok(())
+    }
+
+    /// Adds rows, and counts the chunks before them.
+    fn push_stretch(&mut self, stretch: Stretch) {
+        // Those of one action and table follow each other but for what lies between, and few
+        // tables have more than one.
+        let before = self.stretches.iter().rev();
+        let before = before
+            .take_while(|it| it.action == stretch.action)
+            .find(|it| it.table == stretch.table);
+        self.stretches.push(Stretch {
+            position: self.len(),
+            number: before.map_or(0, |it| it.number + it.chunks()),
+            ..stretch
+        });
     }
 
     /// Returns the tables in the order of their foreign keys, parents first, as positions in
@@ -433,7 +451,7 @@ impl Plan {
     /// Returns whether the database has to be told to check constraints at COMMIT, those that were
     /// declared `DEFERRABLE`: before the first chunk.
     pub fn defers(&self) -> bool {
-        !self.deferred.is_empty()
+        !self.together.deferred.is_empty()
     }
 
     /// Returns the part of the plan that sends these rows, counted in the order of sending.
@@ -457,20 +475,20 @@ impl Plan {
                 });
             }
         }
-        let deferred = self.deferred.iter().cloned();
+        let deferred = self.together.deferred.iter().cloned();
         let deferred = deferred.filter(|it| it.rows.start < rows.end && it.rows.end > rows.start);
-        part.deferred = deferred.collect();
+        part.together.deferred = deferred.collect();
         part
     }
 
     /// Returns the rows that have to go in one transaction, each list by itself.
     pub(crate) fn deferred(&self) -> &[Inseparable] {
-        &self.deferred
+        &self.together.deferred
     }
 
     /// Returns the rows that would no longer go in one transaction if one ended before this row.
     pub(crate) fn inseparable(&self, row: usize) -> Option<&Inseparable> {
-        let deferred = &mut self.deferred.iter();
+        let deferred = &mut self.together.deferred.iter();
         deferred.find(|it| it.rows.start < row && row < it.rows.end)
     }
 
@@ -623,11 +641,14 @@ impl Plan {
                 rows_per_chunk,
                 position,
                 number: 0,
+                turn: plan.stretches.len(),
             });
         }
         plan
     }
 }
+
+pub(crate) mod tenants;
 
 #[cfg(test)]
 mod tests;

@@ -106,6 +106,31 @@ impl<S: RowSink + 'static> Rows<S> {
         &mut *self.entities
     }
 
+    /// Shows the foreign keys of the rows that are inserted, upserted or deleted: the row's key, the foreign key's position,
+    /// and the parent's key.
+    pub(crate) fn links(&self, visit: &mut dyn FnMut(KeyBytes, usize, KeyBytes)) {
+        for (list, place) in self.placed() {
+            let key = self.entities.key(list, place);
+            let visit = &mut |parent, of| visit(key, parent, of);
+            self.entities.parents(list, place, visit);
+        }
+    }
+
+    /// Returns the keys of the rows that are inserted, upserted or deleted.
+    pub(crate) fn written_keys(&self) -> HashSet<KeyBytes> {
+        let placed = self.placed();
+        placed
+            .map(|(list, place)| self.entities.key(list, place))
+            .collect()
+    }
+
+    /// Returns the rows that are there only before or behind the flush, or may be.
+    fn placed(&self) -> impl Iterator<Item = (Kept, usize)> + '_ {
+        let of = |list: List| (0..self.len(list)).map(move |place| (list.kept(), place));
+        let upserted = self.upserted().map(|place| (Kept::Updates, place));
+        of(List::Inserts).chain(upserted).chain(of(List::Deletes))
+    }
+
     /// Returns the places of rows that are upserted.
     fn upserted(&self) -> impl Iterator<Item = usize> + '_ {
         let places = 0..self.entities.table().updates;

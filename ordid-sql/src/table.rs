@@ -13,6 +13,10 @@ pub struct Table {
     pub(crate) schema: Option<&'static str>,
     pub(crate) name: &'static str,
     pub(crate) key_columns: &'static [&'static str],
+    /// The key type of the key's first column.
+    pub(crate) leading: TypeId,
+    /// How many bytes of a raw key are those of its first column.
+    pub(crate) leading_bytes: usize,
     pub(crate) columns: &'static [&'static str],
     pub(crate) parents: &'static [Parent],
     /// The position of the version's column.
@@ -279,6 +283,8 @@ mod tests {
             schema: None,
             name: "orders",
             key_columns,
+            leading: TypeId::of::<Uuid>(),
+            leading_bytes: 16,
             columns: &["id", "customer"],
             parents: &[],
             version: None,

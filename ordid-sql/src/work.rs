@@ -367,7 +367,7 @@ impl<B: RowBinder> Work<B> {
     /// Returns how many rows a flush would send.
     pub(crate) fn planned_rows(&mut self, engine: EngineProfile) -> Result<usize, Error> {
         let engine = self.engine_for(engine)?;
-        let plan = self.rows.plan(&engine)?;
+        let plan = self.planned(&engine, TransactionScope::Transaction)?;
         self.check_size(&plan, &engine, TransactionScope::Transaction)?;
         Ok(plan.rows())
     }

@@ -77,7 +77,7 @@ impl<B: RowBinder> Work<B> {
             }
             let marker = begun.marker();
             let transaction = OneTransaction {
-                plan: plan.part(chunk.rows.clone()),
+                plan: plan.transaction(chunk.rows.clone()),
                 wanted: TransactionScope::Transaction,
                 marks: Marks::Yes,
                 attempt: attempt.map(|it| Attempt { id: marker, ..it }),
@@ -117,6 +117,25 @@ impl<B: RowBinder> Work<B> {
         // Each chunk has told its own retries.
         span.over(flushed.retries);
         Ok(flushed)
+    }
+
+    /// Decides which rows are sent in which order, if they go by such transactions.
+    ///
+    /// # Errors
+    ///
+    /// As [`PendingRows::plan`](crate::PendingRows::plan), and if chunks cannot keep tenants together.
+    pub(crate) fn planned(
+        &mut self,
+        engine: &EngineProfile,
+        wanted: TransactionScope,
+    ) -> std::result::Result<Plan, Error> {
+        let plan = self.rows.plan(engine)?;
+        match (self.limits, wanted) {
+            (Some(limits), TransactionScope::Transaction) if limits.keeps_tenants() => {
+                plan.by_tenant(&self.rows)
+            }
+            _ => Ok(plan),
+        }
     }
 
     /// Refuses rows that are too many for the transactions by which they would go.

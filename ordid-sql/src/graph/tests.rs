@@ -179,6 +179,8 @@ pub(crate) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
                     schema: None,
                     name: format!("t{number}").leak(),
                     key_columns: &["id"],
+                    leading: TypeId::of::<Uuid>(),
+                    leading_bytes: 16,
                     columns: &COLUMNS[..=links.len()],
                     parents: parents.leak(),
                     version: None,

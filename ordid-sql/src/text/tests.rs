@@ -28,6 +28,8 @@ fn table(columns: &'static [&'static str]) -> Table {
         schema: None,
         name: "orders",
         key_columns: &["id"],
+        leading: TypeId::of::<Uuid>(),
+        leading_bytes: 16,
         columns,
         parents: if columns.len() > 1 { &PARENTS } else { &[] },
         version: None,

@@ -2,7 +2,7 @@
 
 use libtest_mimic::Trial;
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use ordid_sqlx::{ChunkLimits, ShardedUnitOfWork, Sharding, create_flushes_table};
+use ordid_sqlx::{ChunkLimits, ShardedUnitOfWork, Sharding, UnitOfWork, create_flushes_table};
 use ordid_tests::servers::Servers;
 use sqlx::{Pool, Postgres, query_as, query_scalar, raw_sql};
 
@@ -43,6 +43,12 @@ struct Label {
     number: i32,
 }
 
+const TABLES: &str = "
+    CREATE TABLE tenants (id UUID PRIMARY KEY);
+    CREATE TABLE issues (tenant UUID NOT NULL REFERENCES tenants (id), id UUID NOT NULL, PRIMARY KEY (tenant, id));
+    CREATE TABLE labels (tenant UUID NOT NULL, issue UUID NOT NULL, number INT NOT NULL,
+        PRIMARY KEY (tenant, issue, number), FOREIGN KEY (tenant, issue) REFERENCES issues (tenant, id))";
+
 const PARTS: usize = 4;
 const TENANTS: i64 = 40;
 const ISSUES: i64 = 5;
@@ -52,35 +58,69 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", together, one_transaction);
     let chunks = "chunks_of_parts_have_all_rows_of_all_tenants_once";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", chunks, in_chunks);
+    let together = "a_chunk_has_whole_tenants";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", together, whole_tenants);
 }
 
 async fn work(
     pool: &Pool<Postgres>,
 ) -> Result<ShardedUnitOfWork<Postgres>, Box<dyn std::error::Error + Send + Sync>> {
-    let tables = "CREATE TABLE tenants (id UUID PRIMARY KEY);
-        CREATE TABLE issues (tenant UUID NOT NULL REFERENCES tenants (id), id UUID NOT NULL, PRIMARY KEY (tenant, id));
-        CREATE TABLE labels (tenant UUID NOT NULL, issue UUID NOT NULL, number INT NOT NULL,
-            PRIMARY KEY (tenant, issue, number), FOREIGN KEY (tenant, issue) REFERENCES issues (tenant, id))";
-    raw_sql(tables).execute(pool).await?;
+    raw_sql(TABLES).execute(pool).await?;
     let sharding = Sharding::by_hash(PARTS)?
         .route(|issue: &Issue| issue.tenant)
         .route(|label: &Label| label.tenant);
     let mut work = ShardedUnitOfWork::new(sharding);
-    for _ in 0..TENANTS {
-        let tenant = work.add(Tenant {
-            id: TenantId::generate(),
-        })?;
-        for _ in 0..ISSUES {
-            let issue = IssueId::generate();
-            work.add(Issue { tenant, id: issue })?;
-            work.add(Label {
-                tenant,
-                issue,
-                number: 7,
-            })?;
+    for (tenant, issues, labels) in rows() {
+        work.add(tenant)?;
+        for (issue, label) in issues.into_iter().zip(labels) {
+            work.add(issue)?;
+            work.add(label)?;
         }
     }
     Ok(work)
+}
+
+/// Each tenant, with its issues and their labels.
+fn rows() -> impl Iterator<Item = (Tenant, Vec<Issue>, Vec<Label>)> {
+    (0..TENANTS).map(|_| {
+        let tenant = TenantId::generate();
+        let ids: Vec<_> = (0..ISSUES).map(|_| IssueId::generate()).collect();
+        let issues = ids.iter().map(|&id| Issue { tenant, id });
+        let label = |&issue: &IssueId| Label {
+            tenant,
+            issue,
+            number: 7,
+        };
+        let labels = ids.iter().map(label).collect();
+        (Tenant { id: tenant }, issues.collect(), labels)
+    })
+}
+
+async fn whole_tenants(pool: Pool<Postgres>) -> Outcome {
+    for (limits, transactions) in [
+        // Three tenants of eleven rows.
+        (
+            ChunkLimits::rows(40).with_tenants(usize::MAX),
+            (TENANTS + 2) / 3,
+        ),
+        (ChunkLimits::rows(40).with_tenants(2), TENANTS / 2),
+        (ChunkLimits::OF_ENGINE.with_tenants(1), TENANTS),
+    ] {
+        raw_sql("DROP TABLE IF EXISTS labels, issues, tenants")
+            .execute(&pool)
+            .await?;
+        raw_sql(TABLES).execute(&pool).await?;
+        create_flushes_table(&pool).await?;
+        let mut work = UnitOfWork::new().in_chunks(limits);
+        for (tenant, issues, labels) in rows() {
+            labels.into_iter().for_each(|it| _ = work.add(it));
+            issues.into_iter().for_each(|it| _ = work.add(it));
+            work.add(tenant);
+        }
+        work.flush(&pool).await?;
+        assert_eq!(written(&pool).await?, (ROWS, transactions, 1));
+    }
+    Ok(())
 }
 
 /// How many rows there are, and how many transactions wrote them: of all tenants, and the most of one.

@@ -13,6 +13,9 @@ use crate::{NoteId, establish::Known, over::Over};
 
 /// A database that has the entities.
 pub trait Rows: Known<Database: Engine> {
+    /// What a new connection is told first.
+    const SETUP: &'static str;
+
     /// Adds a change of a note.
     fn note(work: &mut UnitOfWork<Self>, change: Change, note: &Note);
 
@@ -29,9 +32,10 @@ pub trait Rows: Known<Database: Engine> {
     fn became(flushed: &Flushed, person: Uuid) -> Option<Upserted>;
 }
 
-/// Defines the entities for a database, whose key columns have this type in `table!`.
+/// Defines the entities for a database, whose key columns have this type in `table!`. A new connection is told this
+/// first.
 macro_rules! database {
-    ($module:ident: $backend:ty, $key:ident) => {
+    ($module:ident: $backend:ty, $key:ident, $setup:expr) => {
         mod $module {
             use super::*;
 
@@ -134,6 +138,8 @@ macro_rules! database {
             }
 
             impl Rows for $backend {
+                const SETUP: &'static str = $setup;
+
                 fn note(work: &mut UnitOfWork<Self>, change: Change, note: &Note) {
                     let row = Row {
                         id: NoteId::from_raw(note.id).expect("it is of the scheme"),
@@ -213,9 +219,10 @@ macro_rules! database {
     };
 }
 
-database!(postgres: diesel::pg::Pg, Uuid);
-database!(mysql: diesel::mysql::Mysql, Binary);
-database!(sqlite: diesel::sqlite::Sqlite, Binary);
+database!(postgres: diesel::pg::Pg, Uuid, "");
+database!(mysql: diesel::mysql::Mysql, Binary, "");
+// As long as `SQLITE_WAIT`. Diesel's own connections wait for no lock.
+database!(sqlite: diesel::sqlite::Sqlite, Binary, "PRAGMA busy_timeout = 30000");
 
 /// The unit of work, flushed over connections of a kind.
 pub struct Work<O: Over>(UnitOfWork<O::Backend>);
@@ -256,7 +263,7 @@ impl<O: Over<Backend: Rows>> EverydayWork for Work<O> {
 
     async fn flush(&mut self, pool: &Pool<Self::Database>) -> Result<Flushed, Failed> {
         let url = Self::Database::client_url(&pool.connect_options());
-        let outcome = O::flush(&mut self.0, url, "").await;
+        let outcome = O::flush(&mut self.0, url, O::Backend::SETUP).await;
         outcome.map_err(|error| Failed::from(&error))
     }
 }

@@ -61,6 +61,8 @@ mod tokio;
 #[path = "../shared/works.rs"]
 mod works;
 
+use std::time::Duration;
+
 use ::diesel::{MysqlConnection, PgConnection, SqliteConnection};
 use diesel_async::{
     AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
@@ -74,6 +76,9 @@ use sqlx::{MySql, Postgres, Sqlite};
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, diesel, mysql_async, rusqlite, sea_orm, sqlx, tokio_postgres)]
 pub struct NoteId(Uuid);
+
+/// How long rusqlite waits for a lock: four tasks write the same row here, each on a thread of its own.
+const SQLITE_WAIT: Duration = Duration::from_secs(30);
 
 fn main() {
     run_all(&["postgres", "mariadb"], |servers, trials| {

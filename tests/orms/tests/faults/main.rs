@@ -22,10 +22,10 @@ mod silence;
 mod tokio;
 #[path = "../shared/works.rs"]
 mod works;
-
 use std::{
     process::{Command, ExitCode},
     str::FromStr,
+    time::Duration,
 };
 
 use libtest_mimic::Trial;
@@ -42,6 +42,10 @@ use sqlx::Sqlite;
 
 /// Says that this process is one to be killed, and of which library.
 const FLUSH: &str = "ORDID_TEST_FLUSH";
+
+/// How long rusqlite waits for a lock: not at all, as Diesel's connections, so that what a lock does to a
+/// flush is seen at once.
+const SQLITE_WAIT: Duration = Duration::ZERO;
 
 fn main() -> ExitCode {
     let Some(library) = std::env::var_os(FLUSH) else {

@@ -20,6 +20,8 @@ mod tokio;
 #[path = "../shared/works.rs"]
 mod works;
 
+use std::time::Duration;
+
 use ::diesel::{MysqlConnection, PgConnection, SqliteConnection};
 use diesel_async::{
     AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
@@ -33,6 +35,9 @@ use sqlx::{MySql, Postgres, Sqlite};
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, diesel, mysql_async, rusqlite, sea_orm, tokio_postgres)]
 pub struct RowId(Uuid);
+
+/// How long rusqlite waits for a lock: nobody else writes.
+const SQLITE_WAIT: Duration = Duration::ZERO;
 
 fn main() {
     run_all(&["postgres", "mariadb"], |servers, trials| {

@@ -23,7 +23,12 @@ mod rusqlite;
 mod tokio;
 mod tokio_postgres;
 
+use std::time::Duration;
+
 use ordid_tests::trials::run_all;
+
+/// How long rusqlite waits for a lock: nobody else writes.
+const SQLITE_WAIT: Duration = Duration::ZERO;
 
 fn main() {
     run_all(&["postgres", "mariadb"], |servers, trials| {

@@ -1,6 +1,6 @@
 //! Flushes over connections of rusqlite, for suites that are the same over other libraries.
 
-use std::{mem, time::Duration};
+use std::mem;
 
 use ordid_rusqlite::{Error, Flushed, UnitOfWork};
 use rusqlite::Connection;
@@ -9,11 +9,11 @@ use rusqlite::Connection;
 #[allow(dead_code, reason = "what the matrix does not need")]
 pub const PREFIX: &str = "rusqlite::";
 
-/// Opens a file, with foreign keys. A lock that another connection has is not waited for, as with Diesel's.
+/// Opens a file, with foreign keys. A lock that another connection has is waited for as long as the suite says.
 pub fn open(path: &str) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.execute_batch("PRAGMA foreign_keys = ON")?;
-    connection.busy_timeout(Duration::ZERO)?;
+    connection.busy_timeout(crate::SQLITE_WAIT)?;
     Ok(connection)
 }
 
