@@ -190,7 +190,9 @@
 //! # Behind PgBouncer
 //!
 //! In its mode `transaction`, give [`EngineProfile::PGBOUNCER`] to `with_engine` of a [`UnitOfWork`], and call
-//! `set_prepared_statement_cache_size(CacheSize::Disabled)` of the connection for statements of your own.
+//! `set_prepared_statement_cache_size(CacheSize::Disabled)` of the connection for statements of your own. diesel-async
+//! prepares each statement by name all the same, so it needs a PgBouncer that follows such statements: 1.21 or later, with
+//! `max_prepared_statements` above 0. With an older one flushes fail with "prepared statement does not exist".
 //!
 //! # C clients
 //!

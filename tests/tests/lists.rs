@@ -1,6 +1,9 @@
 //! The lists that are made of the catalogue of schemes or of the list of columns are what they say.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use ordid_core::{
     key::{Key192, ObjectId, PushId, RawKey},
@@ -9,6 +12,14 @@ use ordid_core::{
 };
 use ordid_sql::EngineProfile;
 use ordid_tests::lists::{lists, missing};
+
+#[path = "lists/commands.rs"]
+mod commands;
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
 
 #[test]
 fn lists_that_are_written_from_the_catalogue_say_what_it_says() {

@@ -33,7 +33,7 @@ type Test = fn(&str) -> Outcome;
 fn main() {
     ordid_tests::told::listen();
     run_all(
-        &["postgres", "pgbouncer", "mariadb", "mysql"],
+        &["postgres", "pgbouncer", "pgbouncer_2", "mariadb", "mysql"],
         |servers, trials| {
             postgres::trials(servers, trials);
             pgbouncer::trials(servers, trials);

@@ -1,9 +1,11 @@
-//! Diesel behind PgBouncer, which gives each transaction another connection to the server.
+//! Diesel and diesel-async behind PgBouncer, which gives each transaction another connection to the server.
 
 use diesel::{PgConnection, pg::Pg, prelude::*, sql_types::Integer};
+use diesel_async::AsyncConnection as _;
 use libtest_mimic::Trial;
 use ordid_diesel::EngineProfile;
 use ordid_tests::servers::Servers;
+use tokio::runtime;
 
 use crate::{
     Outcome,
@@ -23,7 +25,23 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "pgbouncer",
         "flushes_at_once_write_each_row_once",
         " WITH (FORCE)",
-        flushes_at_once::<Pg>,
+        |url| flushes_at_once::<Pg>(url, one_client::<Pg>),
+    );
+    // diesel-async prepares each statement by name, whatever the size of its cache.
+    on_server::<PgConnection>(
+        trials,
+        servers,
+        "pgbouncer_2",
+        "async_flushes_at_once_write_each_row_once",
+        " WITH (FORCE)",
+        |url| {
+            flushes_at_once::<Pg>(url, |url| {
+                let runtime = runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()?;
+                runtime.block_on(one_async_client::<Pg>(url))
+            })
+        },
     );
 }
 
@@ -46,12 +64,12 @@ fn unit<DB: Tables>() -> Work<DB> {
     Work::new().with_engine(EngineProfile::PGBOUNCER)
 }
 
-fn flushes_at_once<DB: Tables>(url: &str) -> Outcome {
+fn flushes_at_once<DB: Tables>(url: &str, client: fn(&str) -> Outcome) -> Outcome {
     let direct = around(url)?;
     let mut looks = create::<DB>(&direct)?;
     let failed: Vec<String> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
-            .map(|_| scope.spawn(|| one_client::<DB>(url).err().map(|it| it.to_string())))
+            .map(|_| scope.spawn(|| client(url).err().map(|it| it.to_string())))
             .collect();
         let ended = clients.into_iter().map(|client| client.join());
         ended
@@ -69,19 +87,29 @@ fn flushes_at_once<DB: Tables>(url: &str) -> Outcome {
 /// Inserts the orders of a customer, and changes them.
 fn one_client<DB: Tables>(url: &str) -> Outcome {
     let mut connection = connect::<DB>(url)?;
-    let mut work = unit::<DB>();
-    let ada = work.add(customer("Ada"));
-    let mut rows = Vec::new();
+    let (mut inserts, mut updates) = units::<DB>();
+    inserts.flush(&mut connection)?;
+    updates.flush(&mut connection)?;
+    Ok(())
+}
+
+/// As [`one_client`].
+async fn one_async_client<DB: Tables>(url: &str) -> Outcome {
+    let mut connection = DB::Async::establish(url).await?;
+    let (mut inserts, mut updates) = units::<DB>();
+    inserts.flush_async(&mut connection).await?;
+    updates.flush_async(&mut connection).await?;
+    Ok(())
+}
+
+/// What a client flushes: the orders of a customer, and then changes of all of them.
+fn units<DB: Tables>() -> (Work<DB>, Work<DB>) {
+    let (mut inserts, mut updates) = (unit::<DB>(), unit::<DB>());
+    let ada = inserts.add(customer("Ada"));
     for _ in 0..ORDERS {
         let row = order(ada, 1);
-        work.add(row.clone());
-        rows.push(row);
+        inserts.add(row.clone());
+        updates.update(Order { kind: 2, ..row });
     }
-    work.flush(&mut connection)?;
-    let mut work = unit::<DB>();
-    for row in rows {
-        work.update(Order { kind: 2, ..row });
-    }
-    work.flush(&mut connection)?;
-    Ok(())
+    (inserts, updates)
 }
