@@ -144,7 +144,7 @@ impl<B: RowBinder> Work<B> {
         if engine.splits_by_key {
             let rising = self.rows.tables().into_iter();
             let rising = rising.filter(|it| it.rises && it.rows > 0);
-            rising.for_each(|it| observe::hot_spot(it.name, engine.name));
+            rising.for_each(|it| observe::hot_spot(it.name, &engine));
         }
         let writer = Writer::of::<B>(&engine);
         self.check_size(&plan, &engine, wanted)?;
@@ -238,8 +238,8 @@ impl<B: RowBinder> Work<B> {
             self.not_begun(was_in_doubt);
             return Err(FlushError::state(
                 format!(
-                    "{} has no savepoints, so a flush inside a transaction cannot be undone by itself",
-                    writer.engine.name
+                    "{} has no savepoints, so a flush inside a transaction cannot be undone by itself (see {})",
+                    writer.engine.name, writer.engine.guide
                 ),
                 "flush in a transaction of its own, by `flush`",
             ));

@@ -142,19 +142,19 @@ pub(crate) fn check_transaction(
     scope: TransactionScope,
     marks: Marks,
 ) -> Result<(), Error> {
-    let (rows, name) = (plan.rows(), engine.name);
+    let (rows, name, guide) = (plan.rows(), engine.name, engine.guide);
     let Some(most) = engine.max_transaction_rows else {
         return Ok(());
     };
     match scope {
         TransactionScope::Savepoint if rows > most => Err(Error::plan(format!(
             "the flush would send {rows} rows in your transaction, and {name} takes {most} in one: send fewer, or let `flush` \
-             write them `in_chunks`, in transactions of its own"
+             write them `in_chunks`, in transactions of its own (see {guide})"
         ))),
         TransactionScope::Transaction if rows + usize::from(marks != Marks::No) > most => {
             Err(Error::plan(format!(
                 "the flush would send {rows} rows in one transaction, and {name} takes {most}, a marker row included: \
-                 flush `in_chunks`: each chunk is written exactly once, but the whole is not all or nothing"
+                 flush `in_chunks`: each chunk is written exactly once, but the whole is not all or nothing (see {guide})"
             )))
         }
         _ => Ok(()),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{Failure, Flushed};
+use crate::{EngineProfile, Failure, Flushed};
 
 /// The span of a flush.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl<F> Drop for InSpan<F> {
 }
 
 /// Warns once for each engine and table that all of its inserts go to one range of the engine's.
-pub fn hot_spot(table: &'static str, engine: &'static str) {
+pub fn hot_spot(table: &'static str, engine: &EngineProfile) {
     #[cfg(feature = "tracing")]
     {
         use std::{
@@ -97,12 +97,13 @@ pub fn hot_spot(table: &'static str, engine: &'static str) {
 
         static TOLD: Mutex<BTreeSet<[&str; 2]>> = Mutex::new(BTreeSet::new());
         let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.insert([engine, table]) {
+        if told.insert([engine.name, table]) {
             tracing::warn!(
                 target: "ordid",
                 table,
-                engine,
-                "keys that rise put all inserts on one range: take a spread key, see the guide, \"Beyond one machine\""
+                engine = engine.name,
+                guide = engine.guide,
+                "keys that rise put all inserts on one range: take a spread key"
             );
         }
     }

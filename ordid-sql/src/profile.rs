@@ -34,6 +34,8 @@ use crate::{
 pub struct EngineProfile {
     /// The vendor's name, for messages.
     pub name: &'static str,
+    /// The page of the guide about the engine, which messages name.
+    pub guide: &'static str,
     /// The most rows of one statement. Larger chunks than [`MAX_ROWS`] were not faster on any database
     /// measured.
     pub max_rows: usize,
@@ -225,9 +227,21 @@ pub trait FlushDialect: StatementDialect {
     const FLUSHES_TABLE: &'static str;
 }
 
+/// The page of the guide about an engine.
+macro_rules! page {
+    ($name:literal) => {
+        concat!(
+            "https://github.com/ordid/ordid/blob/main/docs/src/engines/",
+            $name,
+            ".md"
+        )
+    };
+}
+
 impl EngineProfile {
     /// PostgreSQL.
     pub const POSTGRES: Self = Self {
+        guide: page!("postgresql"),
         bulk: true,
         // `PQ_LARGE_MESSAGE_LIMIT` of `src/include/libpq/libpq.h`, which is `MaxAllocSize`.
         max_message: MessageLimit::Bytes(0x3fff_ffff),
@@ -258,6 +272,7 @@ impl EngineProfile {
     /// flush tries again.
     pub const AURORA_DSQL: Self = Self {
         name: "Aurora DSQL",
+        guide: page!("aurora-dsql"),
         two_phase: TwoPhase::None,
         splits_by_key: true,
         max_transaction_rows: Some(3_000),
@@ -277,6 +292,7 @@ impl EngineProfile {
     /// that rise put all inserts on one range, unless their index is `USING HASH`.
     pub const COCKROACHDB: Self = Self {
         name: "CockroachDB",
+        guide: page!("cockroachdb"),
         two_phase: TwoPhase::None,
         splits_by_key: true,
         splits: Splits::AlterTable,
@@ -291,6 +307,7 @@ impl EngineProfile {
     /// `INSERT`. Primary keys are spread by a hash, and then have no order, unless they are declared `ASC`.
     pub const YUGABYTEDB: Self = Self {
         name: "YugabyteDB",
+        guide: page!("yugabytedb"),
         splits: Splits::CreateTable,
         two_phase: TwoPhase::None,
         bulk: false,
@@ -304,6 +321,7 @@ impl EngineProfile {
     /// reach its workers, so declare constraints that are to be checked at COMMIT `INITIALLY DEFERRED`.
     pub const CITUS: Self = Self {
         name: "Citus",
+        guide: page!("citus"),
         two_phase: TwoPhase::None,
         is_distributed: true,
         temporary_tables: false,
@@ -312,6 +330,7 @@ impl EngineProfile {
 
     /// MySQL and MariaDB.
     pub const MYSQL: Self = Self {
+        guide: page!("mysql"),
         // A statement then has 512 kB or one row, also where a server takes packets of 1 MB, as MySQL's did by default
         // before 5.6.
         max_bytes: 1 << 18,
@@ -334,6 +353,7 @@ impl EngineProfile {
     /// and keys, too; a row has at most 6 MiB. Reads see a snapshot of committed rows, and it has no `FOR SHARE`. Keys that rise put all inserts on one region: it has `AUTO_RANDOM` for its own keys.
     pub const TIDB: Self = Self {
         name: "TiDB",
+        guide: page!("tidb"),
         bounds_waits: LockWaits::AsSet,
         two_phase: TwoPhase::None,
         splits_by_key: true,
@@ -358,6 +378,7 @@ impl EngineProfile {
     /// only, so let the rows of a unit of work be in one shard. A marker row has no tenant, and may be in another one.
     pub const VITESS: Self = Self {
         name: "Vitess",
+        guide: page!("vitess"),
         bounds_waits: LockWaits::AsSet,
         two_phase: TwoPhase::None,
         tree_deletes: TreeDeletes::OneDepth,
@@ -374,6 +395,7 @@ impl EngineProfile {
     /// is in a cluster when the answer to a COMMIT was lost.
     pub const GALERA: Self = Self {
         name: "Galera",
+        guide: page!("galera"),
         // It has no XA: `XA START` is refused (1235).
         two_phase: TwoPhase::None,
         max_transaction_bytes: Some(1 << 30),
@@ -388,6 +410,7 @@ impl EngineProfile {
     /// commits over it were not tried, so they are refused.
     pub const GROUP_REPLICATION: Self = Self {
         name: "MySQL Group Replication",
+        guide: page!("group-replication"),
         max_transaction_bytes: Some(75_000_000),
         ask_before_savepoint: Some(catalog::MYSQL_ASK),
         ..Self::GALERA
@@ -395,6 +418,7 @@ impl EngineProfile {
 
     /// SQLite.
     pub const SQLITE: Self = Self {
+        guide: page!("sqlite"),
         // A deferred transaction that reads first and writes later can fail with SQLITE_BUSY at once,
         // however long the busy timeout; one that means to write says so.
         begin: Some("BEGIN IMMEDIATE"),
@@ -409,6 +433,7 @@ impl EngineProfile {
 
     /// SQL Server.
     pub const SQL_SERVER: Self = Self {
+        guide: page!("sql-server"),
         bulk: true,
         bounds_waits: LockWaits::LockTimeoutOfSession,
         updates: Updates::JoinValues,
@@ -420,6 +445,7 @@ impl EngineProfile {
     /// a `]` that is doubled in a quoted name. `LOCK_TIMEOUT` was not tried there either, so nothing bounds its waits but the
     /// flush's deadline.
     pub const BABELFISH: Self = Self {
+        guide: page!("babelfish"),
         updates: Updates::JoinValues,
         ..Self::of::<Babelfish>(classify::sql_server::classify)
     }
@@ -427,6 +453,7 @@ impl EngineProfile {
 
     /// Oracle.
     pub const ORACLE: Self = Self {
+        guide: page!("oracle"),
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::Arrays,
         ..Self::of::<Oracle>(classify::oracle::classify)
@@ -463,6 +490,7 @@ impl EngineProfile {
     const fn of<D: FlushDialect>(classify: Classify) -> Self {
         Self {
             name: D::NAME,
+            guide: "",
             max_rows: MAX_ROWS,
             max_parameters: D::MAX_PARAMETERS,
             max_bytes: 1 << 20,

@@ -100,11 +100,11 @@ pub(crate) fn check_engine<B: RowBinder>(
     engine: &EngineProfile,
     shard: usize,
 ) -> Result<(), Error> {
-    let name = engine.name;
+    let (name, guide) = (engine.name, engine.guide);
     match engine.two_phase {
         TwoPhase::None => Err(Error::plan(format!(
             "shard {shard} is {name}, which has no two-phase commit here: leave `two_phase_commit` out, or use PostgreSQL, \
-             MySQL or MariaDB"
+             MySQL or MariaDB (see {guide})"
         ))),
         TwoPhase::Xa if !B::BEGINS_XA => Err(Error::plan(format!(
             "shard {shard} is {name}, whose transactions are prepared by XA, and this library begins its transactions \

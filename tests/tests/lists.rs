@@ -397,6 +397,33 @@ fn the_table_of_engines_has_what_their_profiles_have() {
     }
 }
 
+#[test]
+fn each_profile_names_a_page_of_the_guide() {
+    for engine in [
+        EngineProfile::POSTGRES,
+        EngineProfile::PGBOUNCER,
+        EngineProfile::AURORA_DSQL,
+        EngineProfile::COCKROACHDB,
+        EngineProfile::YUGABYTEDB,
+        EngineProfile::CITUS,
+        EngineProfile::MYSQL,
+        EngineProfile::TIDB,
+        EngineProfile::VITESS,
+        EngineProfile::GALERA,
+        EngineProfile::GROUP_REPLICATION,
+        EngineProfile::SQLITE,
+        EngineProfile::SQL_SERVER,
+        EngineProfile::BABELFISH,
+        EngineProfile::ORACLE,
+    ] {
+        let page = engine.guide.split_once("/blob/main/").expect(engine.name).1;
+        let page = fs::read_to_string(root().join(page)).expect(page);
+        let title = page.lines().next().unwrap();
+        let title = title.replace("Group Replication", "MySQL Group Replication");
+        assert!(title.contains(engine.name), "{}: {title}", engine.guide);
+    }
+}
+
 macro_rules! columns {
     ($($name:ident $column:ident: [$($raw:ident)+] $($dialect:ident)+;)+) => {
         [$(stringify!($name)),+]

@@ -117,8 +117,8 @@ fn keys_that_rise_are_told_of_where_they_make_a_hot_spot() {
     };
     let begins = "INFO ordid.flush tables=1 rows=1".to_owned();
     let ends = "recorded retries=0".to_owned();
-    let warning = "WARN message=keys that rise put all inserts on one range: take a spread key, see the guide, \
-                   \"Beyond one machine\" table=\"events\" engine=\"SQLite\"";
+    let warning = "WARN message=keys that rise put all inserts on one range: take a spread key table=\"events\" \
+                   engine=\"SQLite\" guide=\"https://github.com/ordid/ordid/blob/main/docs/src/engines/sqlite.md\"";
     // A table of the same name on another engine.
     let mut other = engine;
     other.name = "CockroachDB";

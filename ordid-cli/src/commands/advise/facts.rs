@@ -1,6 +1,7 @@
 //! The statements that support an advice, each with its source.
 
 use ordid_core::scheme::catalogue::{AnyColumn, Entry};
+use ordid_sql::EngineProfile;
 use serde::Serialize;
 
 use super::{Machines, Question, Target};
@@ -21,8 +22,6 @@ const POSTGRES_TRAPS: &str =
 const MARIADB_TRAPS: &str =
     "https://github.com/ordid/ordid/blob/main/docs/src/engines/mariadb.md#traps";
 const UNIT_OF_WORK: &str = "https://github.com/ordid/ordid/blob/main/docs/src/unit-of-work.md";
-const ENGINES: &str =
-    "https://github.com/ordid/ordid/blob/main/docs/src/beyond-one-machine.md#profiles-of-engines";
 const SPREAD_KEYS: &str = "https://github.com/ordid/ordid/blob/main/docs/src/beyond-one-machine.md#spread-keys-over-machines";
 const RFC_SORTING: &str = "https://www.rfc-editor.org/rfc/rfc9562.html#section-6.11";
 const RFC_UNGUESSABLE: &str = "https://www.rfc-editor.org/rfc/rfc9562.html#section-6.9";
@@ -128,7 +127,7 @@ fn of_server(question: Question) -> Vec<Fact> {
             fact(
                 "a COMMIT that ends with 40003 is in doubt, and 40001 is to be tried again: a flush does both with \
                  EngineProfile::COCKROACHDB",
-                ENGINES,
+                EngineProfile::COCKROACHDB.guide,
             ),
         ],
         Target::Yugabytedb => vec![
@@ -160,7 +159,7 @@ fn of_server(question: Question) -> Vec<Fact> {
             fact(
                 "before TiDB 6.5 a transaction may have 100 MB, since then the session's memory is the limit; conflicts come at \
                  COMMIT (8002, 8022, 8028, 9007) and are tried again with EngineProfile::TIDB",
-                ENGINES,
+                EngineProfile::TIDB.guide,
             ),
         ],
         Target::Dsql => vec![
@@ -173,7 +172,7 @@ fn of_server(question: Question) -> Vec<Fact> {
             fact(
                 "a transaction may write 3,000 rows and 10 MiB: larger units of work go by `in_chunks`, with \
                  EngineProfile::AURORA_DSQL",
-                ENGINES,
+                EngineProfile::AURORA_DSQL.guide,
             ),
         ],
         Target::Citus => vec![
@@ -183,7 +182,7 @@ fn of_server(question: Question) -> Vec<Fact> {
             ),
             fact(
                 "rows are placed by the hash of the tenant, so ids that rise are as good as on one machine",
-                ENGINES,
+                EngineProfile::CITUS.guide,
             ),
         ],
         Target::Vitess => vec![
@@ -214,7 +213,7 @@ fn of_server(question: Question) -> Vec<Fact> {
             fact(
                 "another node aborts a transaction at COMMIT or before with 1213; a flush is tried again with \
                  EngineProfile::GALERA, on three nodes in the tests of ordid",
-                ENGINES,
+                EngineProfile::GALERA.guide,
             ),
         ],
         _ => Vec::new(),
