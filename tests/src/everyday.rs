@@ -1,5 +1,5 @@
 //! What applications do every day beside inserts, over every library, on PostgreSQL, MariaDB and SQLite: rows that have
-//! changed since they were read, keys of several columns, and rows that may be there already. MariaDB stands for MySQL.
+//! changed since they were read, keys of several columns, and rows that may be there already.
 
 mod chunks;
 mod returned;
@@ -319,7 +319,7 @@ macro_rules! each_test {
     };
 }
 
-/// Adds the tests of a library: its units of work for SQLite, PostgreSQL and MariaDB.
+/// Adds the tests of a library: its units of work for SQLite, PostgreSQL, MariaDB and MySQL.
 pub fn trials<S, P, M>(servers: &Servers, trials: &mut Vec<Trial>)
 where
     S: EverydayWork<Database = Sqlite>,
@@ -329,6 +329,7 @@ where
     on_files::<S>(trials);
     on_server::<P>(servers, trials, "postgres");
     on_server::<M>(servers, trials, "mariadb");
+    on_server::<M>(servers, trials, "mysql");
 }
 
 /// Adds those of a server.

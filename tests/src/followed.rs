@@ -70,7 +70,7 @@ pub trait FollowsPostgres: Follows<Database = Postgres> {
 
 const SETTLED: &str = "settled_rows_are_delivered_once";
 
-/// Adds the tests of a library on all three databases.
+/// Adds the tests of a library on all four databases.
 pub fn trials<S, P, M>(servers: &Servers, trials: &mut Vec<Trial>)
 where
     S: Follows<Database = Sqlite>,
@@ -80,6 +80,7 @@ where
     on_files::<S>(trials);
     on_postgres::<P>(servers, trials);
     on_server::<M>(servers, trials, "mariadb");
+    on_server::<M>(servers, trials, "mysql");
 }
 
 /// Adds that of SQLite.

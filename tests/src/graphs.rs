@@ -41,7 +41,7 @@ use crate::{
 /// How many graphs one schema serves.
 const OF_A_SCHEMA: u64 = 10;
 
-/// Adds the tests of a library: its units of work for SQLite, PostgreSQL and MariaDB.
+/// Adds the tests of a library: its units of work for SQLite, PostgreSQL, MariaDB and MySQL.
 pub fn trials<S, P, M>(servers: &Servers, trials: &mut Vec<Trial>)
 where
     S: GraphWork<Database = Sqlite>,
@@ -51,6 +51,7 @@ where
     on_files::<S>(trials);
     on_server::<P>(servers, trials, "postgres");
     on_server::<M>(servers, trials, "mariadb");
+    on_server::<M>(servers, trials, "mysql");
 }
 
 /// Adds that of SQLite.

@@ -15,7 +15,10 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode},
 };
 
-use crate::servers::{Client, Scratch, Servers};
+use crate::{
+    servers::{Client, Scratch, Servers},
+    soak,
+};
 
 /// What a test returns.
 pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -46,9 +49,24 @@ pub fn ignored(name: impl Into<String>, reason: String) -> Trial {
     trial.with_kind(reason).with_ignored_flag(true)
 }
 
+/// Leaves MySQL itself to the soak, but for SQLx: what another library does is seen on MariaDB, and what MySQL does, over
+/// SQLx.
+pub fn leave_mysql_to_the_soak(trials: &mut [Trial]) {
+    let is_long = |trial: &Trial| {
+        let test = trial.name().strip_prefix("mysql::");
+        test.is_some_and(|test| test.contains("::")) && !trial.has_ignored_flag()
+    };
+    if !soak() {
+        for trial in trials.iter_mut().filter(|trial| is_long(trial)) {
+            let reason = "long over this library: see cargo xtask soak";
+            *trial = ignored(trial.name(), reason.to_owned());
+        }
+    }
+}
+
 /// After this a test is taken to wait for what will not come.
 fn endless() -> Duration {
-    Duration::from_mins(if crate::soak() { 120 } else { 15 })
+    Duration::from_mins(if soak() { 120 } else { 15 })
 }
 
 /// Runs an async test on a new runtime.

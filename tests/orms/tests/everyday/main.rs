@@ -1,6 +1,6 @@
 //! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async, `SeaORM`, rusqlite, tokio-postgres,
 //! the crate `postgres` and mysql_async, each on those of PostgreSQL, MariaDB and SQLite that it has: see
-//! [`ordid_tests::everyday`]. MariaDB stands for MySQL, which is not among them.
+//! [`ordid_tests::everyday`]. On MySQL itself through `SQLx`, and in the soak through the others, as MariaDB stands for it.
 
 /// Adds a change of a row to a unit of work. This is a macro because the units of work of all libraries have functions
 /// of the same names.
@@ -68,7 +68,10 @@ use diesel_async::{
     AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
 };
 use ordid::{KeyType, uuid::Uuid};
-use ordid_tests::{everyday, trials::run_all};
+use ordid_tests::{
+    everyday,
+    trials::{leave_mysql_to_the_soak, run_all},
+};
 use over::{Awaited, Blocking};
 use sqlx::{MySql, Postgres, Sqlite};
 
@@ -81,7 +84,7 @@ pub struct NoteId(Uuid);
 const SQLITE_WAIT: Duration = Duration::from_secs(30);
 
 fn main() {
-    run_all(&["postgres", "mariadb"], |servers, trials| {
+    run_all(&["postgres", "mariadb", "mysql"], |servers, trials| {
         everyday::trials::<plain::Sqlx<Sqlite>, plain::Sqlx<Postgres>, plain::Sqlx<MySql>>(
             servers, trials,
         );
@@ -101,6 +104,7 @@ fn main() {
         use followed::{AsyncSqlite, Diesel, DieselAsync, SeaOrm};
         ordid_tests::followed::on_files::<followed::Rusqlite>(trials);
         ordid_tests::followed::on_server::<followed::MysqlAsync>(servers, trials, "mariadb");
+        ordid_tests::followed::on_server::<followed::MysqlAsync>(servers, trials, "mysql");
         ordid_tests::followed::on_postgres::<followed::TokioPostgres>(servers, trials);
         ordid_tests::followed::on_postgres::<followed::PostgresCrate>(servers, trials);
         ordid_tests::followed::trials::<SeaOrm<Sqlite>, SeaOrm<Postgres>, SeaOrm<MySql>>(
@@ -120,5 +124,7 @@ fn main() {
         everyday::on_server::<works::TokioPostgres>(servers, trials, "postgres");
         everyday::on_server::<works::PostgresCrate>(servers, trials, "postgres");
         everyday::on_server::<works::MysqlAsync>(servers, trials, "mariadb");
+        everyday::on_server::<works::MysqlAsync>(servers, trials, "mysql");
+        leave_mysql_to_the_soak(trials);
     });
 }

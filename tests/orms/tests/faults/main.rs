@@ -35,8 +35,7 @@ use ordid_tests::{
         markers, memory, refused, restart, standby, truth,
     },
     servers::{Options, Servers},
-    soak,
-    trials::{Outcome, ignored, run_all},
+    trials::{Outcome, leave_mysql_to_the_soak, run_all},
 };
 use sqlx::Sqlite;
 
@@ -73,9 +72,7 @@ fn main() -> ExitCode {
                 prefixes.iter().any(|prefix| trial.name().contains(prefix))
             };
             trials.extend(all.into_iter().filter(own));
-            if !soak() {
-                trials.iter_mut().for_each(without_mysql);
-            }
+            leave_mysql_to_the_soak(trials);
         });
     };
     let outcome = match &*library.to_string_lossy() {
@@ -93,14 +90,6 @@ fn main() -> ExitCode {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Leaves MySQL to the soak: what a library does is seen on MariaDB, and what MySQL does over `SQLx`, in `ordid-tests`.
-fn without_mysql(trial: &mut Trial) {
-    if trial.name().starts_with("mysql::") && !trial.has_ignored_flag() {
-        let reason = "long over this library: see cargo xtask soak";
-        *trial = ignored(trial.name(), reason.to_owned());
     }
 }
 

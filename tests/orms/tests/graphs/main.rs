@@ -1,6 +1,6 @@
 //! The random graphs of foreign keys that `ordid-sqlx` is held against, flushed by the units of work of
 //! Diesel, diesel-async, `SeaORM`, rusqlite, tokio-postgres, the crate `postgres` and mysql_async: see
-//! [`ordid_tests::graphs`]. MariaDB stands for MySQL, which is not among the databases.
+//! [`ordid_tests::graphs`]. On MySQL itself in the soak: MariaDB stands for it.
 
 #[path = "../shared/connect.rs"]
 mod connect;
@@ -27,7 +27,10 @@ use diesel_async::{
     AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
 };
 use ordid::{KeyType, uuid::Uuid};
-use ordid_tests::{graphs, trials::run_all};
+use ordid_tests::{
+    graphs,
+    trials::{leave_mysql_to_the_soak, run_all},
+};
 use over::{Awaited, Blocking};
 use sqlx::{MySql, Postgres, Sqlite};
 
@@ -40,7 +43,7 @@ pub struct RowId(Uuid);
 const SQLITE_WAIT: Duration = Duration::ZERO;
 
 fn main() {
-    run_all(&["postgres", "mariadb"], |servers, trials| {
+    run_all(&["postgres", "mariadb", "mysql"], |servers, trials| {
         graphs::trials::<
             diesel::Work<Blocking<SqliteConnection>>,
             diesel::Work<Blocking<PgConnection>>,
@@ -58,5 +61,7 @@ fn main() {
         graphs::on_server::<works::TokioPostgres>(servers, trials, "postgres");
         graphs::on_server::<works::PostgresCrate>(servers, trials, "postgres");
         graphs::on_server::<works::MysqlAsync>(servers, trials, "mariadb");
+        graphs::on_server::<works::MysqlAsync>(servers, trials, "mysql");
+        leave_mysql_to_the_soak(trials);
     });
 }
