@@ -167,8 +167,10 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             next
         });
         match next {
+            // Chunks that keep tenants together may leave out the rows in between.
             Some(next)
-                if (next.action, next.table) == (self.chunk.action, self.chunk.table)
+                if (next.action, next.table, next.rows.start)
+                    == (self.chunk.action, self.chunk.table, self.chunk.rows.end)
                     && self.chunks_left > 0 =>
             {
                 self.run.succeeded();
@@ -278,7 +280,7 @@ mod tests {
     use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
 
     use super::*;
-    use crate::{Columns, EngineProfile, Failure, Retry, RowEnd};
+    use crate::{Columns, EngineProfile, Failure, Plan, Retry, RowEnd};
 
     #[derive(OrderedKey)]
     #[ordid(table = "cities")]
@@ -347,6 +349,30 @@ mod tests {
         assert_eq!(reports(Ok(())), [(2, 2), (2, 4), (1, 5)]);
         let refused = DriverError::new(io::Error::other("no"), Failure::Refused);
         assert_eq!(reports(Err(BulkFailure::Driver(refused))), []);
+    }
+
+    /// As of a chunk that keeps tenants together, between whose rows there are those of another tenant.
+    #[test]
+    fn rows_that_are_not_in_the_plan_are_not_fed() {
+        let mut rows = PendingRows::<OneRow>::new();
+        rows.rows_mut().extend((0..9).map(|_| City {
+            id: Uuid::generate(),
+        }));
+        let plan = Plan::with_a_gap(Action::Insert, [0..2, 5..9], 2);
+        assert_eq!(plan.rows_together(0), 2);
+        assert_eq!(plan.rows_together(1), 4);
+        let mut run = FlushRun::<io::Error>::new(plan, Retry::NONE, crate::Markers::Changes, None);
+        run.succeeded();
+        let mut fed = Vec::new();
+        while let Step::Send(chunk) = run.step() {
+            let mut observer = None;
+            let start = chunk.rows.start;
+            let mut command = BulkRows::new(&rows, &mut run, &mut observer, chunk, usize::MAX);
+            while command.feed(&mut OneRow).unwrap() == Fed::More {}
+            fed.push(start..command.sent.rows.end);
+            assert!(command.ended(Ok(())).is_ok());
+        }
+        assert_eq!(fed, [0..2, 5..9]);
     }
 
     #[test]

@@ -89,6 +89,9 @@ pub(crate) trait Entities<S>: Any + Send + Sync {
     /// Returns whether a row to update is upserted.
     fn is_upserted(&self, place: usize) -> bool;
 
+    /// Returns whether a row to update gets a value in this column, by its position.
+    fn is_written(&self, place: usize, column: usize) -> bool;
+
     /// Shows the foreign keys of a row that is inserted or deleted.
     fn parents(&self, list: Kept, place: usize, visit: &mut dyn FnMut(usize, KeyBytes));
 
@@ -435,6 +438,14 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
             Some(key) => self.of.text(key),
             None => "none".to_owned(),
         }
+    }
+
+    fn is_written(&self, place: usize, column: usize) -> bool {
+        let set = self.column_sets.number(place).checked_sub(1);
+        set.is_none_or(|set| {
+            let set = &self.column_sets.sets[set];
+            set.found_by.is_some() || set.columns.contains(&column)
+        })
     }
 
     fn is_upserted(&self, place: usize) -> bool {

@@ -93,7 +93,11 @@ impl ChunkLimits {
     /// table, the one with the key type of that column, unless a row refers to it by another column. Other rows are written
     /// before all tenants, and deleted after them, so they may not refer to rows of tenants. A row of a tenant may refer to
     /// a row of another only if the same unit of work does not write that. Otherwise the flush is refused before anything
-    /// is sent, with an error that [`is_plan`](FlushError::is_plan).
+    /// is sent, with an error that [`is_plan`](FlushError::is_plan). What a row referred to before it is updated is not
+    /// known: if that was another tenant's row, do not delete it in the same unit of work.
+    ///
+    /// Flush a unit of work that is begun, and resume it from its journal, with `with_tenants` if it was begun with it, and
+    /// without otherwise: else it is refused.
     ///
     /// That the first column is a tenant is your word: in a table between two others, such as `(issue, label)`, it is the
     /// issue. To plan takes longer, as each row's key is looked at once more.
@@ -304,7 +308,8 @@ impl ChunkedFlush {
             match self.has_changed {
                 true => "has changed since",
                 false =>
-                    "is in another order than when it was begun, perhaps by another version of the program",
+                    "is in another order than when it was begun: by another version of the program, or with `with_tenants` where it \
+                     was begun without, or the other way round",
             }
         )))
     }

@@ -464,8 +464,8 @@ impl<S: RowSink + 'static> PendingRows<S> {
             .map(move |row| (entity, rows.key(action, row)))
     }
 
-    /// Shows the foreign keys of the rows of a table that are inserted, upserted or deleted: the row's key, the foreign
-    /// key's position, and the parent's key.
+    /// Shows the foreign keys of all rows of a table that have them or get them: the row's key, the foreign key's position,
+    /// and the parent's key.
     pub(crate) fn links(&self, table: usize, visit: &mut dyn FnMut(KeyBytes, usize, KeyBytes)) {
         self.rows[table].links(visit);
     }

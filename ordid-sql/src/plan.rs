@@ -173,6 +173,8 @@ struct Stretch {
     table: usize,
     rows: Range<usize>,
     rows_per_chunk: usize,
+    /// How many rows there are before it.
+    first: usize,
     /// How many chunks there are before it.
     position: usize,
     /// How many of them are of the same action and table.
@@ -182,6 +184,11 @@ struct Stretch {
 }
 
 impl Stretch {
+    /// Returns which rows of the plan it has, counted in the order of sending.
+    const fn in_plan(&self) -> Range<usize> {
+        self.first..self.first + (self.rows.end - self.rows.start)
+    }
+
     fn chunks(&self) -> usize {
         self.rows.len().div_ceil(self.rows_per_chunk)
     }
@@ -370,6 +377,7 @@ impl Plan {
             table,
             rows,
             rows_per_chunk,
+            first: 0,
             position: 0,
             number: 0,
             turn: self.stretches.len(),
@@ -377,7 +385,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds rows, and counts the chunks before them.
+    /// Adds rows, and counts the rows and the chunks before them.
     fn push_stretch(&mut self, stretch: Stretch) {
         // Those of one action and table follow each other but for what lies between, and few
         // tables have more than one.
@@ -386,6 +394,7 @@ impl Plan {
             .take_while(|it| it.action == stretch.action)
             .find(|it| it.table == stretch.table);
         self.stretches.push(Stretch {
+            first: self.rows(),
             position: self.len(),
             number: before.map_or(0, |it| it.number + it.chunks()),
             ..stretch
@@ -440,7 +449,7 @@ impl Plan {
 
     /// Returns the number of rows of all chunks: one that is inserted with NULL and fixed up counts twice.
     pub fn rows(&self) -> usize {
-        self.stretches.iter().map(|it| it.rows.len()).sum()
+        self.stretches.last().map_or(0, |last| last.in_plan().end)
     }
 
     /// Returns whether there is nothing to send.
@@ -460,25 +469,33 @@ impl Plan {
             tables: self.tables.clone(),
             ..Self::default()
         };
-        let mut before = 0;
-        for stretch in &self.stretches {
-            let cut = |at: usize| at.saturating_sub(before).min(stretch.rows.len());
-            let (start, end) = (cut(rows.start), cut(rows.end));
-            before += stretch.rows.len();
-            if start < end {
-                let position = part.len();
-                part.stretches.push(Stretch {
-                    rows: stretch.rows.start + start..stretch.rows.start + end,
-                    position,
-                    number: stretch.number + start.div_ceil(stretch.rows_per_chunk),
-                    ..stretch.clone()
-                });
-            }
+        for stretch in self.stretches_of(&rows) {
+            let here = stretch.in_plan();
+            let start = rows.start.max(here.start) - here.start;
+            let end = rows.end.min(here.end) - here.start;
+            let (first, position) = (part.rows(), part.len());
+            part.stretches.push(Stretch {
+                rows: stretch.rows.start + start..stretch.rows.start + end,
+                first,
+                position,
+                number: stretch.number + start.div_ceil(stretch.rows_per_chunk),
+                ..stretch.clone()
+            });
         }
-        let deferred = self.together.deferred.iter().cloned();
-        let deferred = deferred.filter(|it| it.rows.start < rows.end && it.rows.end > rows.start);
-        part.together.deferred = deferred.collect();
+        let deferred = &self.together.deferred;
+        let begin = deferred.partition_point(|it| it.rows.end <= rows.start);
+        let deferred = deferred[begin..].iter();
+        let deferred = deferred.take_while(|it| it.rows.start < rows.end);
+        part.together.deferred = deferred.cloned().collect();
         part
+    }
+
+    /// Returns the stretches that have some of these rows, counted in the order of sending.
+    fn stretches_of(&self, rows: &Range<usize>) -> impl Iterator<Item = &Stretch> {
+        let begin = (self.stretches).partition_point(|it| it.in_plan().end <= rows.start);
+        let end = rows.end;
+        let from = self.stretches[begin..].iter();
+        from.take_while(move |it| it.first < end)
     }
 
     /// Returns the rows that have to go in one transaction, each list by itself.
@@ -488,27 +505,25 @@ impl Plan {
 
     /// Returns the rows that would no longer go in one transaction if one ended before this row.
     pub(crate) fn inseparable(&self, row: usize) -> Option<&Inseparable> {
-        let deferred = &mut self.together.deferred.iter();
-        deferred.find(|it| it.rows.start < row && row < it.rows.end)
+        let deferred = &self.together.deferred;
+        let number = deferred.partition_point(|it| it.rows.end <= row);
+        deferred.get(number).filter(|it| it.rows.start < row)
     }
 
     /// Returns the end of the last whole statement among these rows, the first of which begins a statement; the end of the
     /// rows if there is none.
     pub(crate) fn statement_end(&self, start: usize, end: usize) -> usize {
-        let mut before = 0;
-        for stretch in &self.stretches {
-            if end < before + stretch.rows.len() {
-                let first = before.max(start);
-                let end_of_whole = end - (end - first) % stretch.rows_per_chunk;
-                return if end_of_whole > start {
-                    end_of_whole
-                } else {
-                    end
-                };
-            }
-            before += stretch.rows.len();
+        let number = (self.stretches).partition_point(|it| it.in_plan().end <= end);
+        let Some(stretch) = self.stretches.get(number) else {
+            return end;
+        };
+        let first = stretch.first.max(start);
+        let end_of_whole = end - (end - first) % stretch.rows_per_chunk;
+        if end_of_whole > start {
+            end_of_whole
+        } else {
+            end
         }
-        end
     }
 
     /// Returns whether nothing but new rows is written, so that any one of their keys tells whether
@@ -537,10 +552,14 @@ impl Plan {
         let Some(first) = self.chunk(position) else {
             return 0;
         };
-        let stretches = self.stretches_from(position).iter();
-        let together =
-            stretches.take_while(|it| (it.action, it.table) == (first.action, first.table));
-        let end = together.last().map_or(first.rows.end, |it| it.rows.end);
+        let mut end = first.rows.start;
+        for (number, stretch) in self.stretches_from(position).iter().enumerate() {
+            let follows = number == 0 || stretch.rows.start == end;
+            if (stretch.action, stretch.table) != (first.action, first.table) || !follows {
+                break;
+            }
+            end = stretch.rows.end;
+        }
         end - first.rows.start
     }
 }
@@ -628,18 +647,40 @@ fn components(
 
 #[cfg(test)]
 impl Plan {
+    /// A plan of rows of one table, some of which are left out.
+    pub(crate) fn with_a_gap(
+        action: Action,
+        rows: [Range<usize>; 2],
+        rows_per_chunk: usize,
+    ) -> Self {
+        let mut plan = Self::default();
+        for rows in rows {
+            plan.push_stretch(Stretch {
+                action,
+                table: 0,
+                rows,
+                rows_per_chunk,
+                first: 0,
+                position: 0,
+                number: 0,
+                turn: 0,
+            });
+        }
+        plan
+    }
+
     /// A plan of these rows, in chunks of at most so many.
     pub(crate) fn of_rows(rows: &[(Action, usize, usize)], rows_per_chunk: usize) -> Self {
         let mut plan = Self::default();
         for (action, table, rows) in rows {
-            let position = plan.len();
             plan.tables.push(*table);
-            plan.stretches.push(Stretch {
+            plan.push_stretch(Stretch {
                 action: *action,
                 table: *table,
                 rows: 0..*rows,
                 rows_per_chunk,
-                position,
+                first: 0,
+                position: 0,
                 number: 0,
                 turn: plan.stretches.len(),
             });

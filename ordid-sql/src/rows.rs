@@ -106,12 +106,25 @@ impl<S: RowSink + 'static> Rows<S> {
         &mut *self.entities
     }
 
-    /// Shows the foreign keys of the rows that are inserted, upserted or deleted: the row's key, the foreign key's position,
-    /// and the parent's key.
+    /// Shows the foreign keys of all rows that have them or get them: the row's key, the foreign key's position, and the
+    /// parent's key. Of one of several columns only some may be written: it is shown all the same.
     pub(crate) fn links(&self, visit: &mut dyn FnMut(KeyBytes, usize, KeyBytes)) {
-        for (list, place) in self.placed() {
+        let table = self.entities.table();
+        let column = |parent: usize| table.parents[parent].column();
+        let updates = (0..table.updates).map(|place| (Kept::Updates, place));
+        let not_upserted = updates.filter(|(_, place)| !self.entities.is_upserted(*place));
+        for (list, place) in self.placed().chain(not_upserted) {
             let key = self.entities.key(list, place);
-            let visit = &mut |parent, of| visit(key, parent, of);
+            let is_shown = |parent: usize| {
+                list != Kept::Updates
+                    || table.key_columns.contains(&column(parent))
+                    || (self.entities).is_written(place, table.position_of(column(parent)))
+            };
+            let visit = &mut |parent, of| {
+                if is_shown(parent) {
+                    visit(key, parent, of);
+                }
+            };
             self.entities.parents(list, place, visit);
         }
     }

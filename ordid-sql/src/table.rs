@@ -15,6 +15,8 @@ pub struct Table {
     pub(crate) key_columns: &'static [&'static str],
     /// The key type of the key's first column.
     pub(crate) leading: TypeId,
+    /// Whether that is a raw key, such as a `Uuid`, which keys of other tables may be as well.
+    pub(crate) is_raw: bool,
     /// How many bytes of a raw key are those of its first column.
     pub(crate) leading_bytes: usize,
     pub(crate) columns: &'static [&'static str],
@@ -284,6 +286,7 @@ mod tests {
             name: "orders",
             key_columns,
             leading: TypeId::of::<Uuid>(),
+            is_raw: true,
             leading_bytes: 16,
             columns: &["id", "customer"],
             parents: &[],

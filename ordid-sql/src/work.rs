@@ -339,7 +339,9 @@ impl<B: RowBinder> Work<B> {
     /// What can be known to fail without a database: see [`PendingRows::plan`].
     pub fn plan(&mut self, engine: EngineProfile) -> Result<FlushPlan, Error> {
         let engine = self.engine_for(engine)?;
-        let plan = self.rows.plan(&engine)?;
+        let plan = self.planned(&engine, TransactionScope::Transaction)?;
+        // Each chunk of tenants has this order.
+        let plan = plan.transaction(0..plan.rows());
         let writer = Writer::new(&engine);
         let mut statements = statements_of(&self.rows, writer);
         Ok(FlushPlan::of(&plan, &self.rows, &engine, &mut statements))

@@ -521,6 +521,21 @@ async fn rows_that_would_be_sent_before_their_parents_are_refused() -> Outcome {
     .await;
     assert_eq!(count(&pool, "SELECT count(*) FROM plans").await?, 0);
 
+    // An update that refers to such a row, too.
+    let mut work = begin();
+    rows.add_to(&mut work);
+    work.update(share(TenantId::generate()));
+    refused(
+        work,
+        "a row of shares refers to a row of folders of another tenant",
+    )
+    .await;
+    // What would be sent is not planned either.
+    let mut work = begin();
+    rows.add_to(&mut work);
+    work.add(share(TenantId::generate()));
+    assert!(work.plan().unwrap_err().is_plan());
+
     // What it refers to is there already, or of the same tenant.
     let shares = "CREATE TABLE shares (\"with\" BLOB, folder BLOB, owner BLOB, PRIMARY KEY (\"with\", folder),
         FOREIGN KEY (owner, folder) REFERENCES folders (tenant, id))";
@@ -531,6 +546,72 @@ async fn rows_that_would_be_sent_before_their_parents_are_refused() -> Outcome {
     work.flush(&pool).await?;
     work.add(share(TenantId::generate()));
     assert_eq!(work.flush(&pool).await?.rows(), 1);
+    Ok(())
+}
+
+/// A table with one row for each tenant, and one whose key is by chance of the type of another key's first column.
+#[tokio::test]
+async fn what_belongs_to_a_tenant_is_told_by_keys_and_foreign_keys() -> Outcome {
+    #[derive(OrderedKey)]
+    #[ordid(table = "settings")]
+    struct Setting {
+        #[ordid(key, parent = Tenant)]
+        tenant: TenantId,
+    }
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "audits")]
+    struct Audit {
+        #[ordid(key)]
+        id: Option<Uuid>,
+    }
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "lines")]
+    struct Line {
+        #[ordid(key)]
+        entry: Uuid,
+        #[ordid(key)]
+        number: i32,
+    }
+
+    let pool = database().await?;
+    sqlx::raw_sql(CHUNKS).execute(&pool).await?;
+    let tables = "
+        CREATE TABLE settings (tenant BLOB PRIMARY KEY REFERENCES tenants (id));
+        CREATE TRIGGER setting AFTER INSERT ON settings
+            BEGIN INSERT INTO written SELECT NEW.tenant, count(*) FROM ordid_flushes; END;
+        CREATE TABLE audits (id BLOB PRIMARY KEY);
+        CREATE TABLE lines (entry BLOB, number INTEGER, PRIMARY KEY (entry, number))";
+    sqlx::raw_sql(tables).execute(&pool).await?;
+    let begin = |tenants| {
+        UnitOfWork::<Sqlite>::new().in_chunks(ChunkLimits::rows(100).with_tenants(tenants))
+    };
+    // Room for rows that never come changes nothing.
+    let mut work = begin(1);
+    work.reserve::<Note>(10);
+    let rows = Rows::of(&[1, 2, 1]);
+    rows.add_to(&mut work);
+    for tenant in &rows.tenants {
+        work.add(Setting { tenant: tenant.id });
+    }
+    work.flush(&pool).await?;
+    let chunks = written(&pool).await?;
+    assert_eq!(chunks.len(), 4);
+    assert!(chunks.values().all(|it| it.len() == 1), "{chunks:?}");
+
+    let mut work = begin(1);
+    for _ in 0..50 {
+        work.add(Audit { id: None });
+    }
+    for number in 0..20 {
+        work.add(Line {
+            entry: Uuid::from_u128(7),
+            number,
+        });
+    }
+    work.flush(&pool).await?;
+    assert_eq!(count(&pool, "SELECT count(*) FROM ordid_flushes").await?, 1);
     Ok(())
 }
 

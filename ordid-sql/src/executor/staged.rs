@@ -229,6 +229,10 @@ struct Filled {
 
 impl Filled {
     fn of(chunks: Vec<Chunk>, count: usize) -> Self {
+        debug_assert!(
+            chunks.is_sorted_by(|one, next| one.rows.end == next.rows.start),
+            "rows in between would be written, too"
+        );
         let mut group = chunks[0].clone();
         group.rows.end = chunks[chunks.len() - 1].rows.end;
         Self {

@@ -180,6 +180,7 @@ pub(crate) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
                     name: format!("t{number}").leak(),
                     key_columns: &["id"],
                     leading: TypeId::of::<Uuid>(),
+                    is_raw: true,
                     leading_bytes: 16,
                     columns: &COLUMNS[..=links.len()],
                     parents: parents.leak(),

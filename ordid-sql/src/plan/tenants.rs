@@ -18,7 +18,8 @@ use super::{Action, Chunk, Inseparable, Plan, Stretch};
 use crate::{PendingRows, RowSink, Table};
 use ordid_core::{Error, key::KeyBytes};
 
-/// When rows are sent: the tenants, by the row of each that the plan has first, and rows without one.
+/// When rows are sent: the tenants, in the order of their keys, and rows without one. Then the rows of several tenants
+/// mostly follow each other in the lists of their tables, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
     Before,
@@ -32,7 +33,8 @@ struct Piece {
     rows: Range<usize>,
     /// The position of the first of them in the order of the plan.
     position: usize,
-    stretch: Stretch,
+    /// The number of their stretch.
+    stretch: usize,
 }
 
 impl Plan {
@@ -68,8 +70,10 @@ impl Plan {
                 Some((turn, rows)) if *turn == piece.turn => rows.end = end,
                 _ => turns.push((piece.turn, start..end)),
             }
-            let mut circles = self.together.deferred.iter();
-            if let Some(circle) = circles.position(|it| it.rows.contains(&piece.position)) {
+            let circles = &self.together.deferred;
+            let circle = circles.partition_point(|it| it.rows.end <= piece.position);
+            let is_in = |it: &Inseparable| it.rows.contains(&piece.position);
+            if circles.get(circle).is_some_and(is_in) {
                 match deferred.last_mut() {
                     Some((of, turn, rows)) if (*of, *turn) == (circle, piece.turn) => {
                         rows.end = end;
@@ -79,7 +83,7 @@ impl Plan {
             }
             plan.push_stretch(Stretch {
                 rows: piece.rows,
-                ..piece.stretch
+                ..self.stretches[piece.stretch].clone()
             });
         }
         let is_tenant = |turn: &Turn| matches!(turn, Turn::Tenant(_));
@@ -100,8 +104,7 @@ impl Plan {
     {
         let mut numbers = HashMap::new();
         let mut pieces: Vec<Piece> = Vec::new();
-        let mut position = 0;
-        for stretch in &self.stretches {
+        for (number, stretch) in self.stretches.iter().enumerate() {
             let mut turn = |key: &KeyBytes| match tenants.tenant(stretch.table, key) {
                 Some(tenant) => {
                     let next = numbers.len();
@@ -118,20 +121,31 @@ impl Plan {
                 number: stretch.number,
                 rows: stretch.rows.clone(),
             };
-            let mut is_first = true;
-            for (row, (_, key)) in stretch.rows.clone().zip(rows.keys_of(&chunk)) {
+            let keys = rows.keys_of(&chunk);
+            for ((row, position), (_, key)) in stretch.rows.clone().zip(stretch.first..).zip(keys) {
                 let turn = turn(&key);
                 match pieces.last_mut() {
-                    Some(last) if !is_first && last.turn == turn => last.rows.end = row + 1,
+                    Some(last) if (last.stretch, last.turn) == (number, turn) => {
+                        last.rows.end = row + 1;
+                    }
                     _ => pieces.push(Piece {
                         turn,
                         rows: row..row + 1,
                         position,
-                        stretch: stretch.clone(),
+                        stretch: number,
                     }),
                 }
-                is_first = false;
-                position += 1;
+            }
+        }
+        let mut by_key: Vec<(KeyBytes, usize)> = numbers.into_iter().collect();
+        by_key.sort_unstable_by(|(one, _), (next, _)| one.as_bytes().cmp(next.as_bytes()));
+        let mut ranks = vec![0; by_key.len()];
+        for (rank, (_, number)) in by_key.into_iter().enumerate() {
+            ranks[number] = rank;
+        }
+        for piece in &mut pieces {
+            if let Turn::Tenant(number) = &mut piece.turn {
+                *number = ranks[*number];
             }
         }
         pieces
@@ -186,25 +200,49 @@ struct Tenants<'a> {
 
 impl<'a> Tenants<'a> {
     fn of(tables: &'a [Table]) -> Self {
+        // Room may have been made for rows that never came.
+        let has_rows = |table: &&Table| table.all_rows() > 0;
         let several = |table: &Table| table.key_columns.len() > 1;
-        let bytes = |table: &Table| {
-            if several(table) {
-                return Some(table.leading_bytes);
-            }
-            // The tenants themselves, unless a row refers to one by another column than its tenant.
-            let mut children = tables.iter().filter(|it| several(it));
-            let is_tenant = children.any(|child| child.leading == table.key);
-            let mut references = tables.iter().flat_map(|child| {
-                let to = child.parents.iter();
-                let to = to.filter(|it| it.is(table.entity, table.key));
-                to.map(move |it| several(child) && it.column() == child.key_columns[0])
-            });
-            let by_tenant = references.all(|by_tenant| by_tenant);
-            (is_tenant && by_tenant).then_some(table.leading_bytes)
+        let by_first = |child: &Table, table: &Table| {
+            let mut to = child.parents.iter();
+            to.any(|it| it.is(table.entity, table.key) && it.column() == child.key_columns[0])
         };
+        let may_have = |table: &Table| {
+            let mut children = tables.iter().filter(has_rows).filter(|it| several(it));
+            let is_of = |child: &Table| {
+                child.leading == table.key && (!table.is_raw || by_first(child, table))
+            };
+            several(table) || children.any(is_of)
+        };
+        let has = |table: &Table| has_rows(&table) && may_have(table);
+        let mut has: Vec<bool> = tables.iter().map(has).collect();
+        // A table of the tenants themselves has none if rows refer to it by another column than their tenant.
+        loop {
+            let is_referred_to =
+                |(position, table): (usize, &Table)| {
+                    has[position]
+                        && !several(table)
+                        && tables.iter().zip(&has).filter(|(it, _)| has_rows(it)).any(
+                            |(child, has)| {
+                                let mut to = child.parents.iter();
+                                to.any(|it| {
+                                    it.is(table.entity, table.key)
+                                        && !(*has && it.column() == child.key_columns[0])
+                                })
+                            },
+                        )
+                };
+            let Some(none) = tables.iter().enumerate().position(is_referred_to) else {
+                break;
+            };
+            has[none] = false;
+        }
+        let bytes = tables.iter().zip(has);
         Self {
             tables,
-            bytes: tables.iter().map(bytes).collect(),
+            bytes: bytes
+                .map(|(table, has)| has.then_some(table.leading_bytes))
+                .collect(),
         }
     }
 
@@ -222,7 +260,8 @@ impl<'a> Tenants<'a> {
         };
         // Who refers to another tenant's row refers mostly to one that is not written here.
         let mut written: HashMap<usize, HashSet<KeyBytes>> = HashMap::new();
-        for (position, child) in self.tables.iter().enumerate() {
+        let children = self.tables.iter().enumerate();
+        for (position, child) in children.filter(|(_, it)| it.all_rows() > 0) {
             let parents = self.tables.iter().enumerate();
             let mut parents =
                 parents.filter(|(it, parent)| self.bytes[*it].is_some() && child.refers_to(parent));

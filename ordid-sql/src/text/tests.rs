@@ -29,6 +29,7 @@ fn table(columns: &'static [&'static str]) -> Table {
         name: "orders",
         key_columns: &["id"],
         leading: TypeId::of::<Uuid>(),
+        is_raw: true,
         leading_bytes: 16,
         columns,
         parents: if columns.len() > 1 { &PARENTS } else { &[] },

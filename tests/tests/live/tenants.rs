@@ -60,6 +60,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", chunks, in_chunks);
     let together = "a_chunk_has_whole_tenants";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", together, whole_tenants);
+    let gaps = "rows_of_other_tenants_are_not_copied";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", gaps, trees);
 }
 
 async fn work(
@@ -120,6 +122,48 @@ async fn whole_tenants(pool: Pool<Postgres>) -> Outcome {
         work.flush(&pool).await?;
         assert_eq!(written(&pool).await?, (ROWS, transactions, 1));
     }
+    Ok(())
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "folders")]
+struct Folder {
+    #[ordid(key)]
+    tenant: TenantId,
+    #[ordid(key)]
+    id: IssueId,
+    #[ordid(parent = Self(tenant, within))]
+    within: Option<IssueId>,
+}
+
+/// Rows of trees go by depth, so those of a chunk's tenants have rows of another tenant in between.
+async fn trees(pool: Pool<Postgres>) -> Outcome {
+    const DEPTHS: usize = 3;
+    const OF_A_DEPTH: usize = 600;
+    let table = "CREATE TABLE folders (tenant UUID NOT NULL, id UUID NOT NULL, within UUID, PRIMARY KEY (tenant, id),
+        FOREIGN KEY (tenant, within) REFERENCES folders (tenant, id))";
+    raw_sql(table).execute(&pool).await?;
+    create_flushes_table(&pool).await?;
+    // Two tenants fit into a chunk.
+    let limits = ChunkLimits::rows(2 * DEPTHS * OF_A_DEPTH + 100).with_tenants(usize::MAX);
+    let mut work = UnitOfWork::new().in_chunks(limits);
+    for _ in 0..3 {
+        let tenant = TenantId::generate();
+        // The order of the keys is not that of the tree.
+        let mut ids: Vec<_> = (0..DEPTHS * OF_A_DEPTH)
+            .map(|_| IssueId::generate())
+            .collect();
+        ids.reverse();
+        for (number, &id) in ids.iter().enumerate() {
+            let within = number.checked_sub(OF_A_DEPTH).map(|number| ids[number]);
+            work.add(Folder { tenant, id, within });
+        }
+    }
+    let flushed = work.flush(&pool).await?;
+    assert_eq!(flushed.rows(), 3 * DEPTHS * OF_A_DEPTH);
+    let sql = "SELECT count(*), count(DISTINCT xmin::text), count(DISTINCT (tenant, xmin::text)) FROM folders";
+    let found: (i64, i64, i64) = query_as(sql).fetch_one(&pool).await?;
+    assert_eq!(found, (i64::try_from(3 * DEPTHS * OF_A_DEPTH)?, 2, 3));
     Ok(())
 }
 

@@ -168,7 +168,7 @@ fn a_library_that_begins_transactions_itself_is_refused() {
     assert_eq!(
         error.unwrap_err().to_string(),
         "shard 0 is Galera, which has no two-phase commit here: leave `two_phase_commit` out, or use PostgreSQL, MySQL or \
-         MariaDB"
+         MariaDB (see https://github.com/ordid/ordid/blob/main/docs/src/engines/galera.md)"
     );
     crate::two_phase::check_engine::<Binder<false>>(&EngineProfile::MYSQL, 0).unwrap();
     crate::two_phase::check_engine::<Binder<true>>(&EngineProfile::POSTGRES, 0).unwrap();
