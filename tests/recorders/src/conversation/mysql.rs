@@ -162,6 +162,19 @@ pub(super) fn serve(mut stream: TcpStream, shared: &Mutex<Conversation>) -> io::
                 let values = values(body.get(9..).unwrap_or_default(), placeholders(&sql));
                 Some((session.receive(&sql, &values), true))
             }
+            // COM_STMT_RESET
+            0x1a => Some((Reply::Done(0), false)),
+            // COM_SET_OPTION: multi-statements, or none.
+            0x1b => {
+                out.eof();
+                None
+            }
+            // COM_RESET_CONNECTION
+            0x1f => {
+                session.end();
+                statements.clear();
+                Some((Reply::Done(0), false))
+            }
             // COM_STMT_CLOSE, which has no answer
             _ => None,
         };

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    BIGINT, Conversation, Refusal, TEXT, UUID, codes,
+    BIGINT, Column, Conversation, Refusal, TEXT, UUID, codes,
     session::{Reply, Session, Transaction, Value, first_word, table_and_columns},
 };
 
@@ -87,8 +87,9 @@ impl Out {
             return self.message(b'n', &[]);
         }
         let mut body = count(columns.len()).to_vec();
-        for oid in columns {
-            body.extend_from_slice(b"?column?\0");
+        for (name, oid) in columns {
+            body.extend_from_slice(name.as_bytes());
+            body.push(0);
             body.extend_from_slice(&[0; 6]);
             body.extend_from_slice(&oid.to_be_bytes());
             body.extend_from_slice(&(-1_i16).to_be_bytes());
@@ -130,12 +131,13 @@ fn count(of: usize) -> [u8; 2] {
 const COPY_COLUMNS: &str = "WITH ORDINALITY AS wanted (name, position)";
 const TYPES: &str = "WITH ORDINALITY AS asked (name, number)";
 
-/// Returns the types of the columns of an answer.
-fn columns_of(sql: &str) -> Vec<u32> {
+/// Returns the columns of an answer. Only the first answer has names by which somebody looks for them: Diesel.
+fn columns_of(sql: &str) -> Vec<Column> {
+    let unnamed = |oid| ("?column?", oid);
     match sql {
-        _ if sql.contains(COPY_COLUMNS) => vec![TEXT, OID],
-        _ if sql.contains(TYPES) => vec![BIGINT, TEXT, OID, TEXT],
-        _ if sql.starts_with("SELECT") || sql.starts_with("(SELECT") => vec![TEXT],
+        _ if sql.contains(COPY_COLUMNS) => vec![("reason", TEXT), ("type", OID)],
+        _ if sql.contains(TYPES) => [BIGINT, TEXT, OID, TEXT].map(unnamed).to_vec(),
+        _ if sql.starts_with("SELECT") || sql.starts_with("(SELECT") => vec![unnamed(TEXT)],
         _ => Vec::new(),
     }
 }

@@ -116,7 +116,8 @@ impl<'c> Session<'c> {
         Reply::Refused(refusal)
     }
 
-    fn end(&mut self) {
+    /// Ends the transaction, without what it has inserted.
+    pub(super) fn end(&mut self) {
         self.transaction = Transaction::None;
         self.pending.clear();
     }

@@ -1,35 +1,150 @@
 //! The rows that are flushed, and how.
 
+#![allow(
+    unreachable_pub,
+    reason = "`DeriveEntityModel` makes public types that show the model and its keys"
+)]
+
 use std::{collections::BTreeSet, time::Duration};
 
-use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid::{KeyType, uuid::Uuid};
 use ordid_recorders::conversation::{BIGINT, Peer, TEXT, Table, UUID};
-use ordid_sql::{FlushError, Flushed, Retry};
+use ordid_sql::{ChunkLimits, FlushError, Flushed, Retry};
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, sqlx, tokio_postgres)]
-pub(crate) struct CustomerId(Uuid);
+#[ordid(scheme = uuid_v7, diesel, mysql_async, sea_orm, sqlx, tokio_postgres)]
+pub struct CustomerId(Uuid);
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, sqlx, tokio_postgres)]
-pub(crate) struct OrderId(Uuid);
+#[ordid(scheme = uuid_v7, diesel, mysql_async, sea_orm, sqlx, tokio_postgres)]
+pub struct OrderId(Uuid);
 
-#[derive(OrderedKey)]
-#[ordid(table = "customers")]
-pub(crate) struct Customer {
-    #[ordid(key)]
-    pub(crate) id: CustomerId,
-    pub(crate) name: String,
+/// Entities of the libraries that ask nothing of an entity beside its derive: `SQLx`, tokio-postgres and mysql_async.
+pub(crate) mod plain {
+    use ordid::OrderedKey;
+
+    use super::{CustomerId, OrderId};
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "customers")]
+    pub(crate) struct Customer {
+        #[ordid(key)]
+        pub(crate) id: CustomerId,
+        pub(crate) name: String,
+    }
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "orders")]
+    pub(crate) struct Order {
+        #[ordid(key)]
+        pub(crate) id: OrderId,
+        #[ordid(parent)]
+        pub(crate) customer: CustomerId,
+        pub(crate) total: i64,
+    }
 }
 
-#[derive(OrderedKey)]
-#[ordid(table = "orders")]
-pub(crate) struct Order {
-    #[ordid(key)]
-    pub(crate) id: OrderId,
-    #[ordid(parent)]
-    pub(crate) customer: CustomerId,
-    pub(crate) total: i64,
+/// Declares the entities of Diesel and diesel-async, whose key columns have this type in `table!`.
+macro_rules! of_diesel {
+    ($module:ident: $key:ident) => {
+        pub(crate) mod $module {
+            use ordid::OrderedKey;
+
+            use super::{CustomerId, OrderId};
+
+            type Key = diesel::sql_types::$key;
+
+            diesel::table! {
+                use diesel::sql_types::Text;
+                use super::Key;
+
+                customers (id) {
+                    id -> Key,
+                    name -> Text,
+                }
+            }
+
+            diesel::table! {
+                use diesel::sql_types::BigInt;
+                use super::Key;
+
+                orders (id) {
+                    id -> Key,
+                    customer -> Key,
+                    total -> BigInt,
+                }
+            }
+
+            #[derive(OrderedKey)]
+            #[diesel(table_name = customers)]
+            #[ordid(diesel)]
+            pub(crate) struct Customer {
+                pub(crate) id: CustomerId,
+                pub(crate) name: String,
+            }
+
+            #[derive(OrderedKey)]
+            #[diesel(table_name = orders)]
+            #[ordid(diesel)]
+            pub(crate) struct Order {
+                pub(crate) id: OrderId,
+                #[ordid(parent)]
+                pub(crate) customer: CustomerId,
+                pub(crate) total: i64,
+            }
+        }
+    };
+}
+
+of_diesel!(diesel_postgres: Uuid);
+of_diesel!(diesel_mysql: Binary);
+
+/// Entities of `SeaORM`.
+pub(crate) mod sea {
+    pub(crate) use customer::Model as Customer;
+    pub(crate) use order::Model as Order;
+
+    pub(crate) mod customer {
+        use ordid::OrderedKey;
+        use sea_orm::entity::prelude::*;
+
+        use super::super::CustomerId;
+
+        #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+        #[sea_orm(table_name = "customers")]
+        pub struct Model {
+            #[sea_orm(primary_key, auto_increment = false)]
+            pub id: CustomerId,
+            pub name: String,
+        }
+
+        #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+        pub enum Relation {}
+
+        impl ActiveModelBehavior for ActiveModel {}
+    }
+
+    pub(crate) mod order {
+        use ordid::OrderedKey;
+        use sea_orm::entity::prelude::*;
+
+        use super::super::{CustomerId, OrderId};
+
+        #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+        #[sea_orm(table_name = "orders")]
+        pub struct Model {
+            #[sea_orm(primary_key, auto_increment = false)]
+            pub id: OrderId,
+            #[ordid(parent)]
+            pub customer: CustomerId,
+            pub total: i64,
+        }
+
+        #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+        pub enum Relation {}
+
+        impl ActiveModelBehavior for ActiveModel {}
+    }
 }
 
 pub(crate) const TABLES: &[Table] = &[
@@ -50,6 +165,19 @@ pub(crate) struct Rows {
     pub(crate) changes: bool,
 }
 
+/// What is flushed, and in which chunks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flush {
+    pub(crate) rows: Rows,
+    pub(crate) chunks: Option<ChunkLimits>,
+}
+
+impl From<Rows> for Flush {
+    fn from(rows: Rows) -> Self {
+        Self { rows, chunks: None }
+    }
+}
+
 pub(crate) const GRAPH: Rows = Rows {
     orders: 2,
     changes: false,
@@ -60,33 +188,45 @@ pub(crate) const CHANGE: Rows = Rows {
     changes: true,
 };
 
-/// Adds rows to a unit of work of any library.
-macro_rules! fill {
-    ($work:expr, $rows:expr) => {{
+/// Sets a new unit of work of any library up, and adds rows of the entities of this module.
+macro_rules! filled {
+    ($work:expr, $engine:expr, $flush:expr, $entities:ident) => {{
+        use $crate::entities::{CustomerId, Flush, OrderId, RETRY, Rows, $entities};
+
+        let Flush { rows, chunks } = Flush::from($flush);
+        let Rows { orders, changes } = rows;
+        let mut work = $work
+            .with_engine($engine)
+            .with_retry(RETRY)
+            .with_new_memory();
+        if let Some(limits) = chunks {
+            work = work.in_chunks(limits);
+        }
         let customer = <CustomerId as ordid::KeyType>::generate();
-        for total in (0..).take($rows.orders) {
+        for total in (0..).take(orders) {
             let id = <OrderId as ordid::KeyType>::generate();
-            $work.add(Order {
+            work.add($entities::Order {
                 id,
                 customer,
                 total,
             });
         }
-        $work.add(Customer {
+        work.add($entities::Customer {
             id: customer,
             name: "Ada".to_owned(),
         });
-        if $rows.changes {
+        if changes {
             let id = <OrderId as ordid::KeyType>::generate();
-            $work.update(Order {
+            work.update($entities::Order {
                 id,
                 customer,
                 total: 7,
             });
         }
+        work
     }};
 }
-pub(crate) use fill;
+pub(crate) use filled;
 
 /// Three attempts that wait for nothing.
 pub(crate) const RETRY: Retry = Retry::DEFAULT

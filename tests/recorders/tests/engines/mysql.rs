@@ -1,15 +1,12 @@
-//! Engines that speak MySQL's protocol, through SQLx.
+//! Engines that speak MySQL's protocol, through each library that speaks it.
 
+mod libraries;
+
+use libraries::{Library, pool};
 use ordid_recorders::conversation::{Answer, Peer, Refusal, codes};
 use ordid_sql::{EngineProfile, LockWaits};
-use sqlx::{
-    MySql,
-    mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions, MySqlSslMode},
-};
 
-use super::entities::{
-    CHANGE, Customer, CustomerId, GRAPH, Order, OrderId, RETRY, Rows, Said, TABLES, fill, has,
-};
+use super::entities::{CHANGE, GRAPH, Said, TABLES, has};
 
 /// An engine, what it answers to `SELECT VERSION()` by its documentation, its profile, and which variable shows that its
 /// members know their own locks only.
@@ -91,44 +88,10 @@ fn peer(engine: Engine) -> Peer {
     peer
 }
 
-fn pool(peer: &Peer) -> MySqlPool {
-    let options = MySqlConnectOptions::new()
-        .host("127.0.0.1")
-        .port(peer.port())
-        .username("ordid")
-        .password("any")
-        .ssl_mode(MySqlSslMode::Disabled);
-    MySqlPoolOptions::new()
-        .max_connections(2)
-        .connect_lazy_with(options)
-}
-
-/// Flushes with the profile of an engine.
-async fn flush(peer: &Peer, engine: Engine, rows: Rows) -> Said {
-    let pool = pool(peer);
-    let mut work = ordid_sqlx::UnitOfWork::<MySql>::new()
-        .with_engine(engine.profile)
-        .with_retry(RETRY)
-        .with_new_memory();
-    fill!(work, rows);
-    Said::of(work.flush(&pool).await)
-}
-
-/// Returns the statements that were sent, without what SQLx sends to each new connection, and with the catalogue's
-/// questions by their names.
-fn sent(peer: &Peer) -> Vec<String> {
-    let mut sent = peer.take();
-    // SQLx sets up each connection.
-    let is_own = |sql: &str| [BOUNDS_WAITS, OWN_WAITS].contains(&sql);
-    sent.retain(|sql| !sql.starts_with("SET ") || is_own(sql));
-    for sql in &mut sent {
-        if sql.contains("information_schema.statistics") {
-            "catalogue: keys".clone_into(sql);
-        } else if sql.contains("global_variables") {
-            "catalogue: cluster".clone_into(sql);
-        }
-    }
-    sent
+/// Returns each case with each library.
+fn each<T: Copy>(cases: impl IntoIterator<Item = T>) -> impl Iterator<Item = (T, Library)> {
+    let cases = cases.into_iter();
+    cases.flat_map(|case| Library::ALL.map(|library| (case, library)))
 }
 
 fn count(sent: &[String], of: &str) -> usize {
@@ -160,8 +123,10 @@ fn probe(engine: Engine, table: &str) -> String {
 #[tokio::test]
 async fn each_engine_is_found_by_what_it_answers() {
     for engine in [TIDB, VITESS, GALERA, GROUP_REPLICATION, AURORA] {
-        let found = ordid_sqlx::detect_engine(&pool(&peer(engine))).await;
-        assert_eq!(found.unwrap().name, engine.profile.name);
+        for library in Library::ALL {
+            let found = library.detect(&peer(engine)).await.unwrap();
+            assert_eq!(found.name, engine.profile.name, "{library:?}");
+        }
     }
 }
 
@@ -191,11 +156,11 @@ async fn the_peer_keeps_what_is_committed_and_refuses_it_a_second_time() {
 
 #[tokio::test]
 async fn a_graph_goes_parents_first_in_one_transaction_on_each_engine() {
-    for engine in ENGINES {
+    for (engine, library) in each(ENGINES) {
         let peer = peer(engine);
-        let flushed = flush(&peer, engine, GRAPH).await.wrote();
+        let flushed = library.flush(&peer, engine.profile, GRAPH).await.wrote();
         let expected = [&ASKS[..], &WRITES].concat();
-        assert_eq!(sent(&peer), expected, "{}", engine.name);
+        assert_eq!(library.sent(&peer), expected, "{library:?} {}", engine.name);
         assert_eq!((flushed.rows(), flushed.retries), (3, 0));
         has(&peer, GRAPH, true);
     }
@@ -203,19 +168,19 @@ async fn a_graph_goes_parents_first_in_one_transaction_on_each_engine() {
 
 #[tokio::test]
 async fn a_change_goes_behind_its_marker_row() {
-    for engine in ENGINES {
+    for (engine, library) in each(ENGINES) {
         let peer = peer(engine);
-        let flushed = flush(&peer, engine, CHANGE).await.wrote();
+        let flushed = library.flush(&peer, engine.profile, CHANGE).await.wrote();
         assert_eq!((flushed.rows(), flushed.updated()), (3, 1));
         let expected = ["BEGIN", MARKER, CUSTOMER, ORDERS, UPDATE, "COMMIT"];
-        assert_eq!(sent(&peer), expected, "{}", engine.name);
+        assert_eq!(library.sent(&peer), expected, "{library:?} {}", engine.name);
         assert_eq!(peer.committed("ordid_flushes").len(), 1);
     }
 }
 
 /// What each engine says of a conflict, at which statement. Galera's abort surfaces at the next statement, and a COMMIT
 /// after it would say that all is well.
-const CONFLICTS: [(Engine, &str, Refusal); 14] = [
+const CONFLICTS: [(Engine, &str, Refusal); 16] = [
     (TIDB, "INSERT INTO `orders`", codes::FOR_UPDATE_CONFLICT),
     (TIDB, "COMMIT", codes::FOR_UPDATE_CONFLICT),
     (TIDB, "COMMIT", codes::RETRY_LATER),
@@ -223,6 +188,7 @@ const CONFLICTS: [(Engine, &str, Refusal); 14] = [
     (TIDB, "INSERT INTO `orders`", codes::SCHEMA_CHANGED),
     (TIDB, "COMMIT", codes::WRITE_CONFLICT),
     (TIDB, "INSERT INTO `orders`", codes::WRITE_CONFLICT),
+    (TIDB, "INSERT INTO `orders`", codes::PD_TIMEOUT),
     (VITESS, "INSERT INTO `orders`", codes::VITESS_ABORTED),
     (VITESS, "INSERT INTO `orders`", codes::VITESS_DEADLOCK),
     (VITESS, "COMMIT", codes::VITESS_DEADLOCK),
@@ -230,65 +196,90 @@ const CONFLICTS: [(Engine, &str, Refusal); 14] = [
     (GALERA, "COMMIT", codes::DEADLOCK),
     (GALERA, "INSERT INTO `orders`", codes::WSREP_NOT_READY),
     (GALERA, "BEGIN", codes::WSREP_NOT_READY),
+    (
+        GROUP_REPLICATION,
+        "INSERT INTO `orders`",
+        codes::ROLLED_BACK_BY_PLUGIN,
+    ),
 ];
 
 #[tokio::test]
 async fn a_conflict_is_tried_again_with_the_same_keys() {
-    for (engine, at, refusal) in CONFLICTS {
+    for ((engine, at, refusal), library) in each(CONFLICTS) {
         let peer = peer(engine);
-        peer.once(at, Answer::Fails(refusal));
-        let flushed = flush(&peer, engine, GRAPH).await.wrote();
-        assert_eq!(flushed.retries, 1, "{refusal:?} at {at}");
+        let begins = if at == "BEGIN" { library.begin() } else { at };
+        peer.once(begins, Answer::Fails(refusal));
+        let said = library.flush(&peer, engine.profile, GRAPH).await;
         assert!(peer.is_through());
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {refusal:?} at {at}: {said:?} {sent:#?}");
+        let is_known = library.knows(refusal, at);
+        if !is_known && at != "COMMIT" {
+            assert!(matches!(said, Said::Nothing(_)), "{case}");
+            has(&peer, GRAPH, false);
+            continue;
+        }
+        assert_eq!(said.wrote().retries, 1, "{case}");
         has(&peer, GRAPH, true);
-        let sent = sent(&peer);
         let times = if at == "BEGIN" { 1 } else { 2 };
-        assert_eq!(count(&sent, CUSTOMER), times, "{sent:#?}");
-        assert_eq!(
-            count(&sent, &probe(engine, "`customers` WHERE `id`")),
-            0,
-            "it is known: {sent:#?}"
-        );
+        assert_eq!(count(&sent, CUSTOMER), times, "{case}");
+        // It asks only if it does not know that nothing is there.
+        let asks = count(&sent, &probe(engine, "`customers` WHERE `id`"));
+        assert_eq!(asks, usize::from(!is_known), "{case}");
     }
 }
 
 /// Over another connection, which reaches the server that now writes.
 #[tokio::test]
 async fn a_failover_is_tried_again_over_another_connection() {
-    for engine in ENGINES {
-        for answer in [Answer::Fails(codes::MYSQL_READ_ONLY), Answer::Ends] {
-            let peer = peer(engine);
-            peer.once("INSERT INTO `orders`", answer);
-            let flushed = flush(&peer, engine, GRAPH).await.wrote();
-            assert_eq!(flushed.retries, 1, "{} {answer:?}", engine.name);
-            has(&peer, GRAPH, true);
+    let answers = |engine| {
+        [
+            (engine, Answer::Fails(codes::MYSQL_READ_ONLY)),
+            (engine, Answer::Ends),
+        ]
+    };
+    let answers = ENGINES.into_iter().flat_map(answers);
+    let of_vitess = (VITESS, Answer::Fails(codes::VITESS_UNAVAILABLE));
+    for ((engine, answer), library) in each(answers.chain([of_vitess])) {
+        let peer = peer(engine);
+        peer.once("INSERT INTO `orders`", answer);
+        let said = library.flush(&peer, engine.profile, GRAPH).await;
+        let case = format!("{library:?} {} {answer:?}: {said:?}", engine.name);
+        let is_known = match answer {
+            Answer::Fails(refusal) => library.knows(refusal, "INSERT"),
+            _ => true,
+        };
+        if is_known {
+            assert_eq!(said.wrote().retries, 1, "{case}");
+        } else {
+            assert!(matches!(said, Said::Nothing(_)), "{case}");
         }
+        has(&peer, GRAPH, is_known);
     }
-    let peer = peer(VITESS);
-    peer.once(
-        "INSERT INTO `orders`",
-        Answer::Fails(codes::VITESS_UNAVAILABLE),
-    );
-    let flushed = flush(&peer, VITESS, GRAPH).await.wrote();
-    assert_eq!(flushed.retries, 1);
-    has(&peer, GRAPH, true);
 }
 
 /// What these engines refuse, they would refuse each time. Nothing is written.
 #[tokio::test]
 async fn a_limit_or_a_missing_statement_is_not_tried_again() {
-    for (engine, at, refusal) in [
+    for ((engine, at, refusal), library) in each([
         (TIDB, "COMMIT", codes::TOO_LARGE),
         (TIDB, "INSERT INTO `orders`", codes::TOO_LARGE),
         (VITESS, "INSERT INTO `orders`", codes::VITESS_UNSUPPORTED),
         (VITESS, "INSERT INTO `orders`", codes::VITESS_ROWS),
-    ] {
+    ]) {
         let peer = peer(engine);
-        peer.once(at, Answer::Fails(refusal));
-        let said = flush(&peer, engine, GRAPH).await;
-        assert!(matches!(said, Said::Nothing(_)), "{refusal:?}: {said:?}");
+        peer.always(at, Answer::Fails(refusal));
+        let said = library.flush(&peer, engine.profile, GRAPH).await;
+        let case = format!("{library:?} {refusal:?} at {at}: {said:?}");
         has(&peer, GRAPH, false);
-        assert_eq!(count(&sent(&peer), "COMMIT"), usize::from(at == "COMMIT"));
+        let commits = count(&library.sent(&peer), "COMMIT");
+        if at == "COMMIT" && !library.knows(refusal, at) {
+            assert!(matches!(said, Said::Unknown(_)), "{case}");
+            assert_eq!(commits, 3, "{case}");
+        } else {
+            assert!(matches!(said, Said::Nothing(_)), "{case}");
+            assert_eq!(commits, usize::from(at == "COMMIT"), "{case}");
+        }
     }
 }
 
@@ -316,45 +307,81 @@ async fn an_unknown_commit_is_asked_for_and_no_row_is_doubled() {
             (engine, Answer::DoesAndFails(refusal), true),
         ]
     });
-    for (engine, answer, is_done) in lost.into_iter().chain(said).flatten() {
-        for rows in [GRAPH, CHANGE] {
-            let peer = peer(engine);
-            peer.once("COMMIT", answer);
-            let flushed = flush(&peer, engine, rows).await.wrote();
-            has(&peer, rows, true);
-            assert_eq!(flushed.rows(), 3);
-            let sent = sent(&peer);
-            let table = match rows.changes {
-                false => "`customers` WHERE `id`",
-                true => "ordid_flushes WHERE id",
-            };
-            let asks = probe(engine, table);
-            let place = sent.iter().position(|sql| *sql == asks);
-            let place = place.unwrap_or_else(|| panic!("{}: {asks} {sent:#?}", engine.name));
-            // SQLx ends the transaction whose COMMIT has failed, over the other connection.
-            let before = sent[..place].iter().map(String::as_str);
-            let before: Vec<_> = before.filter(|sql| *sql != "ROLLBACK").collect();
-            let begins = match engine.profile.bounds_waits {
-                LockWaits::AsSet => &["BEGIN"][..],
-                _ => &["BEGIN", ASKS_WAITS, BOUNDS_WAITS],
-            };
-            assert!(
-                before.ends_with(begins),
-                "a transaction of its own: {sent:#?}"
-            );
-            assert_eq!(count(&sent, BOUNDS_WAITS), count(&sent, OWN_WAITS));
-            assert_eq!(
-                count(&sent, CUSTOMER),
-                if is_done { 1 } else { 2 },
-                "{sent:#?}"
-            );
-            // A server that may be one of several is asked before rows are sent again.
-            let asks_cluster = engine.profile.name == "MySQL" && !is_done;
-            assert_eq!(
-                count(&sent, "catalogue: cluster"),
-                usize::from(asks_cluster),
-                "{sent:#?}"
-            );
-        }
+    let answers = lost.into_iter().chain(said).flatten();
+    let answers = answers.flat_map(|it| [(it, GRAPH), (it, CHANGE)]);
+    for (((engine, answer, is_done), rows), library) in each(answers) {
+        let peer = peer(engine);
+        peer.once("COMMIT", answer);
+        let said = library.flush(&peer, engine.profile, rows).await;
+        let sent = library.sent(&peer);
+        let case = format!(
+            "{library:?} {} {answer:?} {rows:?}: {said:?} {sent:#?}",
+            engine.name
+        );
+        assert!(matches!(said, Said::Wrote(_)), "{case}");
+        assert_eq!(said.wrote().rows(), 3, "{case}");
+        has(&peer, rows, true);
+        let table = match rows.changes {
+            false => "`customers` WHERE `id`",
+            true => "ordid_flushes WHERE id",
+        };
+        let asks = probe(engine, table);
+        let place = sent.iter().position(|sql| *sql == asks);
+        let place = place.unwrap_or_else(|| panic!("{asks}: {case}"));
+        let before = sent[..place].iter().map(String::as_str);
+        let before: Vec<_> = before
+            .filter(|sql| !(library.rolls_back_after_commit() && *sql == "ROLLBACK"))
+            .collect();
+        let begins = match engine.profile.bounds_waits {
+            LockWaits::AsSet => &["BEGIN"][..],
+            _ => &["BEGIN", ASKS_WAITS, BOUNDS_WAITS],
+        };
+        assert!(before.ends_with(begins), "a transaction of its own: {case}");
+        assert_eq!(count(&sent, BOUNDS_WAITS), count(&sent, OWN_WAITS));
+        let times = if is_done { 1 } else { 2 };
+        assert_eq!(count(&sent, CUSTOMER), times, "{case}");
+        // A server that may be one of several is asked before rows are sent again.
+        let asks_cluster = engine.profile.name == "MySQL" && !is_done;
+        assert_eq!(
+            count(&sent, "catalogue: cluster"),
+            usize::from(asks_cluster),
+            "{case}"
+        );
+    }
+}
+
+/// Where the question for the rows has no answer either, the flush does not know, and says so.
+#[tokio::test]
+async fn a_commit_stays_unknown_while_its_rows_cannot_be_asked_for() {
+    let answers = [
+        (Answer::Ends, false),
+        (Answer::DoesAndEnds, true),
+        (Answer::Fails(codes::PD_TIMEOUT), false),
+        (Answer::DoesAndFails(codes::PD_TIMEOUT), true),
+        (Answer::Fails(codes::VITESS_UNAVAILABLE), false),
+        (Answer::DoesAndFails(codes::VITESS_UNAVAILABLE), true),
+    ];
+    let asked = [
+        Answer::Ends,
+        Answer::Fails(codes::PD_TIMEOUT),
+        Answer::Fails(codes::VITESS_UNSUPPORTED),
+    ];
+    let cases = answers
+        .iter()
+        .flat_map(|&it| asked.map(|asked| (it, asked)));
+    let cases = cases.flat_map(|it| ENGINES.map(|engine| (it, engine)));
+    for ((((answer, is_done), asked), engine), library) in each(cases) {
+        let peer = peer(engine);
+        peer.once("COMMIT", answer);
+        peer.always("SELECT 1 FROM `customers`", asked);
+        let said = library.flush(&peer, engine.profile, GRAPH).await;
+        let sent = library.sent(&peer);
+        assert!(
+            matches!(said, Said::Unknown(_)),
+            "{library:?} {} {answer:?} {asked:?}: {said:?} {sent:#?}",
+            engine.name
+        );
+        has(&peer, GRAPH, is_done);
+        assert_eq!(count(&sent, CUSTOMER), 1, "{library:?} {sent:#?}");
     }
 }
