@@ -33,7 +33,12 @@ const BEFORE_COMMIT: [i64; 14] = [
 
 /// Says what an error means.
 pub fn classify(report: &Report<'_>) -> Classified {
+    let number = report.number.or_else(|| match report.kind {
+        None => number_of_text(report.message),
+        Some(_) => None,
+    });
     let report = &Report {
+        number,
         kind: report.kind.or_else(|| kind_of(report)),
         ..*report
     };
@@ -219,6 +224,33 @@ fn is_of_a_time_out(message: &str) -> bool {
 fn errno_in(message: &str) -> Option<i64> {
     let (_, behind) = message.rsplit_once("(errno ")?;
     behind.split_once(')')?.0.parse().ok()
+}
+
+/// Returns the number of an error of a clustered engine by how its text begins, or by the names of Vitess's parts in it.
+/// These texts are English.
+fn number_of_text(message: &str) -> Option<i64> {
+    const BEGINNINGS: [(&str, i64); 8] = [
+        ("WSREP has not yet prepared node", 1047),
+        ("Plugin instructed the server to rollback", 3101),
+        ("[8002] ", 8002),
+        ("Transaction is too large", 8004),
+        ("Error: KV error safe to retry", 8022),
+        ("Information schema is changed", 8028),
+        ("PD server timeout", 9001),
+        ("Write conflict, txnStartTS", 9007),
+    ];
+    let mut known = BEGINNINGS.iter();
+    if let Some((_, number)) = known.find(|(text, _)| message.starts_with(text)) {
+        return Some(*number);
+    }
+    // `VT12001: unsupported`, and `target: shop.0.primary: vttablet: rpc error: code = Aborted ..`
+    let code = message
+        .strip_prefix("VT")
+        .and_then(|it| it.split_once(": "));
+    let has_code = code.is_some_and(|(code, _)| code.parse::<u32>().is_ok());
+    let is_of_vitess =
+        has_code || message.contains("vttablet: ") || message.contains("rpc error: code = ");
+    is_of_vitess.then_some(1105)
 }
 
 /// Diesel knows some errors by kind and keeps the number of the others to itself. The client's own texts are

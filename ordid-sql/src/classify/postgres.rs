@@ -23,8 +23,9 @@ const ABOUT_A_ROW: [&str; 2] = ["value too long for type", "numeric field overfl
 /// that it was rolled back (YugabyteDB's `CommitDone`).
 pub fn classify(report: &Report<'_>) -> Classified {
     let (failure, is_about_a_row) = match report.sqlstate {
-        // Aurora DSQL takes no more than 100 new connections a second. PostgreSQL has the code for other limits, too.
-        Some("53400") if report.message.starts_with("Unable to accept connection") => {
+        // Aurora DSQL takes no more than 100 new connections a second. PostgreSQL has the code for other limits, too, and
+        // Diesel does not show it.
+        None | Some("53400") if report.message.starts_with("Unable to accept connection") => {
             (Failure::Transient, false)
         }
         // The record of the COMMIT may be written already, and take effect when the server is there again.

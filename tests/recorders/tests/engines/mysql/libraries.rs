@@ -3,7 +3,7 @@
 use diesel::{Connection as _, MysqlConnection, mysql::Mysql};
 use diesel_async::{AsyncConnection as _, AsyncMysqlConnection};
 use mysql_async::OptsBuilder;
-use ordid_recorders::conversation::{Peer, Refusal};
+use ordid_recorders::conversation::Peer;
 use ordid_sql::EngineProfile;
 use sea_orm::{DatabaseConnection, SqlxMySqlConnector};
 use sqlx::{
@@ -32,24 +32,6 @@ impl Library {
         Self::Diesel,
         Self::DieselAsync,
     ];
-
-    /// Whether a flush over this library knows an error as the answer to a statement. Diesel and diesel-async keep the
-    /// numbers of errors to themselves. Over them, a flush knows some errors by their texts; of those of the clustered engines
-    /// it knows only a deadlock. Every other error of a statement is refused, and not tried again. Every other error
-    /// of COMMIT leaves the outcome open, so that the flush asks for its rows.
-    pub(super) fn knows(self, refusal: Refusal, at: &str) -> bool {
-        const DEADLOCK: &str = "Deadlock found";
-
-        let text = refusal.message;
-        match self {
-            Self::Sqlx | Self::MysqlAsync | Self::SeaOrm => true,
-            // Vitess names it in the midst of its own error, behind which another shard may have committed.
-            Self::Diesel | Self::DieselAsync if at == "COMMIT" => text.starts_with(DEADLOCK),
-            Self::Diesel | Self::DieselAsync => {
-                text.contains(DEADLOCK) || text.contains("--read-only")
-            }
-        }
-    }
 
     /// Whether the library ends a transaction whose COMMIT has failed. SQLx does so over the old connection, when it goes
     /// back to its pool; mysql_async before it gives the connection back.

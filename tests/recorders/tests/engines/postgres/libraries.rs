@@ -31,13 +31,6 @@ impl Library {
     /// Those through which rows go by `COPY`.
     pub(super) const THAT_COPY: [Self; 3] = [Self::Sqlx, Self::TokioPostgres, Self::Diesel];
 
-    /// Whether the library shows the SQLSTATE of an error. Diesel and diesel-async keep it to themselves. Over them, a flush
-    /// knows an error by Diesel's kind or by its text, and it does not know the text by which Aurora DSQL takes no more new
-    /// connections. So it is refused at BEGIN, and not tried again.
-    pub(super) const fn shows_codes(self) -> bool {
-        !matches!(self, Self::Diesel | Self::DieselAsync)
-    }
-
     /// Whether the library ends a transaction whose COMMIT has failed. SQLx does not know that it is over, and ends it when
     /// the connection goes back to its pool, while the flush may go on over another one.
     pub(super) const fn rolls_back_after_commit(self) -> bool {
