@@ -26,10 +26,7 @@
 //!   for the end of an older transaction that holds the key, so the older transaction wrote nothing. This needs locks
 //!   that all servers share: see [`Flush::locks_are_local`].
 //!
-//! If the database says that it rolled a COMMIT back, and the next attempt meets a key that is taken, the rows are looked
-//! for as well: if they are there, the database was wrong.
-//!
-//! Nothing else resolves an unresolved COMMIT. An empty probe may have asked a replica that is behind, or may not be allowed to see the
+//! Nothing else resolves it. An empty probe may have asked a replica that is behind, or may not be allowed to see the
 //! row. A duplicate may be a row of someone else. A COMMIT that the database refuses may have been refused because the
 //! older transaction was committed, as where keys are compared at COMMIT. The flush ends as
 //! [`Unknown`](Outcome::Unknown) then, and the next flush of the same rows asks again. `flush/model.rs` searches every
@@ -183,8 +180,6 @@ pub struct Flush {
     is_unresolved: bool,
     /// Whether the database has said of a COMMIT that nothing is committed.
     is_refused: bool,
-    /// Whether it has said after that, while rows were sent, that a key is taken.
-    is_contradicted: bool,
     has_global_locks: bool,
     may_repeat: bool,
     /// How many failures were met that another time may not be there.
@@ -233,9 +228,6 @@ enum Absent {
     Wait,
     /// The flush ends.
     Stop,
-    /// The flush ends without a doubt: the database has said that it rolled the transaction back, and then that a key is
-    /// taken, which is another row's.
-    Nothing,
 }
 
 impl Flush {
@@ -277,7 +269,6 @@ impl Flush {
             state,
             is_unresolved: false,
             is_refused: false,
-            is_contradicted: false,
             has_global_locks: true,
             may_repeat: true,
             failures: 0,
@@ -452,9 +443,6 @@ impl Flush {
                 State::RollingBack(failure)
             }
             State::Sending(position) if self.plan.chunk(position).is_some() => {
-                // A marker row that could be inserted says that no older attempt is committed.
-                let is_sign = failure == Failure::Duplicate && !self.records;
-                self.is_contradicted = self.is_refused && is_sign;
                 State::RollingBack(failure)
             }
             State::Sending(_) if self.scope != Scope::Transaction && failure == Failure::Lost => {
@@ -525,7 +513,6 @@ impl Flush {
             Absent::Repeat if self.may_repeat => self.again(),
             Absent::Repeat | Absent::Wait => self.asked_later(Absent::Repeat),
             Absent::Stop => State::Over(Outcome::Unknown),
-            Absent::Nothing => self.over(Outcome::Nothing),
         };
     }
 
@@ -541,13 +528,6 @@ impl Flush {
             return State::Sleeping { delay, if_absent };
         }
         if !self.is_unresolved {
-            // The key may be this flush's own, if the COMMIT was carried out against the database's word.
-            if self.is_contradicted && self.can_probe {
-                self.is_unresolved = true;
-                return State::Probing {
-                    if_absent: Absent::Nothing,
-                };
-            }
             return State::Over(Outcome::Nothing);
         }
         if cause == Failure::Lost && self.scope == Scope::Connection {

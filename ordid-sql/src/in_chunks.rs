@@ -91,10 +91,10 @@ impl ChunkLimits {
     ///
     /// The tenant of a row is the first column of its key, if the key has several. So is the key of a row of the tenants' own
     /// table, the one with the key type of that column, unless a row refers to it by another column. Other rows are written
-    /// before all tenants, and deleted after them, so they may not refer to rows of tenants. A row of a tenant may refer to
-    /// a row of another only if the same unit of work does not write that. Otherwise the flush is refused before anything
-    /// is sent, with an error that [`is_plan`](FlushError::is_plan). What a row referred to before it is updated is not
-    /// known: if that was another tenant's row, do not delete it in the same unit of work.
+    /// before all tenants, perhaps with the first, and deleted after them, so they may not refer to rows of tenants. A row
+    /// of a tenant may refer to a row of another only if the same unit of work does not write that. Otherwise the flush is
+    /// refused before anything is sent, with an error that [`is_plan`](FlushError::is_plan). What a row referred to before
+    /// it is updated is not known: if that was another tenant's row, do not delete it in the same unit of work.
     ///
     /// Flush a unit of work that is begun, and resume it from its journal, with `with_tenants` if it was begun with it, and
     /// without otherwise: else it is refused.

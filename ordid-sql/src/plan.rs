@@ -473,6 +473,9 @@ impl Plan {
             let here = stretch.in_plan();
             let start = rows.start.max(here.start) - here.start;
             let end = rows.end.min(here.end) - here.start;
+            if start >= end {
+                continue;
+            }
             let (first, position) = (part.rows(), part.len());
             part.stretches.push(Stretch {
                 rows: stretch.rows.start + start..stretch.rows.start + end,

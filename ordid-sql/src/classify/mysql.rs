@@ -226,31 +226,36 @@ fn errno_in(message: &str) -> Option<i64> {
     behind.split_once(')')?.0.parse().ok()
 }
 
-/// Returns the number of an error of a clustered engine by how its text begins, or by the names of Vitess's parts in it.
-/// These texts are English.
+/// Returns the number of an error of a clustered engine by its text, which is English, for a library that does not show it.
 fn number_of_text(message: &str) -> Option<i64> {
-    const BEGINNINGS: [(&str, i64); 8] = [
+    const BEGINNINGS: [(&str, i64); 11] = [
         ("WSREP has not yet prepared node", 1047),
         ("Plugin instructed the server to rollback", 3101),
-        ("[8002] ", 8002),
         ("Transaction is too large", 8004),
         ("Error: KV error safe to retry", 8022),
         ("Information schema is changed", 8028),
         ("PD server timeout", 9001),
+        ("TiKV server timeout", 9002),
+        ("TiKV server is busy", 9003),
+        ("Resolve lock timeout", 9004),
+        ("Region is unavailable", 9005),
         ("Write conflict, txnStartTS", 9007),
     ];
     let mut known = BEGINNINGS.iter();
     if let Some((_, number)) = known.find(|(text, _)| message.starts_with(text)) {
         return Some(*number);
     }
-    // `VT12001: unsupported`, and `target: shop.0.primary: vttablet: rpc error: code = Aborted ..`
+    // Behind the number of the connection, in brackets.
+    if message.starts_with('[') && message.ends_with("can not retry select for update statement") {
+        return Some(8002);
+    }
+    // `VT12001: unsupported ..`, and `target: shop.0.primary: vttablet: ..`
     let code = message
         .strip_prefix("VT")
         .and_then(|it| it.split_once(": "));
     let has_code = code.is_some_and(|(code, _)| code.parse::<u32>().is_ok());
-    let is_of_vitess =
-        has_code || message.contains("vttablet: ") || message.contains("rpc error: code = ");
-    is_of_vitess.then_some(1105)
+    let is_of_shard = message.starts_with("target: ") || message.starts_with("vttablet: ");
+    (has_code || is_of_shard).then_some(1105)
 }
 
 /// Diesel knows some errors by kind and keeps the number of the others to itself. The client's own texts are
@@ -313,6 +318,56 @@ mod tests {
     use Failure::{Lost, Refused, Transient};
 
     use super::*;
+
+    #[test]
+    fn errors_of_clustered_engines_are_known_by_their_texts() {
+        for (message, number, expected) in [
+            (
+                "[42] can not retry select for update statement",
+                Some(8002),
+                [Transient; 2],
+            ),
+            ("TiKV server is busy", Some(9003), [Transient, Lost]),
+            (
+                "Transaction is too large, size: 104857800",
+                Some(8004),
+                [Refused; 2],
+            ),
+            (
+                "WSREP has not yet prepared node for application use",
+                Some(1047),
+                [Transient, Lost],
+            ),
+            (
+                "VT12001: unsupported: a vindex write statement",
+                Some(1105),
+                [Refused, Lost],
+            ),
+            (
+                "target: shop.0.primary: vttablet: rpc error: code = Aborted desc = transaction 7: ended",
+                Some(1105),
+                [Transient, Lost],
+            ),
+            // What a trigger of the user's says.
+            (
+                "bad line: rpc error: code = Unavailable",
+                None,
+                [Refused, Lost],
+            ),
+            ("VTK is no format", None, [Refused, Lost]),
+        ] {
+            assert_eq!(number_of_text(message), number, "{message}");
+            let of = |is_commit| {
+                let report = Report {
+                    message,
+                    is_commit,
+                    ..Report::default()
+                };
+                classify(&report).failure
+            };
+            assert_eq!([of(false), of(true)], expected, "{message}");
+        }
+    }
 
     #[test]
     fn tidb_knows_what_became_of_a_commit_but_for_stores_that_did_not_answer() {

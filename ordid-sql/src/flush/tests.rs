@@ -104,49 +104,6 @@ fn without_rows_there_is_nothing_to_do() {
     assert_eq!(run(Flush::resumed(plan(0)), &[]), "committed");
 }
 
-/// What is taken may be the flush's own row, if the server was wrong.
-#[test]
-fn a_key_that_is_taken_after_a_refused_commit_is_looked_for() {
-    let after_conflict = || {
-        let mut flush = Flush::new(Plan::of_rows(&[(Action::Insert, 0, 1)], 1));
-        flush = flush.with_retry(Retry::DEFAULT);
-        flush.succeeded();
-        flush.succeeded();
-        flush.failed(Transient);
-        assert_eq!(flush.step(), Step::Rollback);
-        flush.succeeded();
-        flush.succeeded();
-        flush.succeeded();
-        assert!(matches!(flush.step(), Step::Send(_)));
-        flush
-    };
-    for (failure, is_there, outcome) in [
-        (Duplicate, true, Outcome::Committed),
-        (Duplicate, false, Outcome::Nothing),
-    ] {
-        let mut flush = after_conflict();
-        flush.failed(failure);
-        flush.succeeded();
-        assert_eq!(flush.step(), Step::Probe);
-        flush.probed(is_there);
-        assert_eq!(flush.step(), Step::Done { outcome });
-        assert!(!flush.is_unresolved());
-    }
-    // Another constraint is no sign, and without an answer it is not known.
-    let mut flush = after_conflict();
-    flush.failed(Refused);
-    flush.succeeded();
-    let outcome = Outcome::Nothing;
-    assert_eq!(flush.step(), Step::Done { outcome });
-    let mut flush = after_conflict();
-    flush.failed(Duplicate);
-    flush.succeeded();
-    flush.failed(Refused);
-    let outcome = Outcome::Unknown;
-    assert_eq!(flush.step(), Step::Done { outcome });
-    assert!(flush.is_unresolved());
-}
-
 #[test]
 fn rows_are_read_between_the_last_of_them_and_the_commit() {
     for (failure, expected) in [
@@ -460,7 +417,7 @@ struct World {
     commits: u32,
     begins: u32,
     lost_commits: u32,
-    /// Whether a COMMIT was refused, and whether a key was taken after that, which contradicts it.
+    /// Whether a COMMIT was refused, and whether the marker row was taken after that, which contradicts it.
     is_refused: bool,
     is_contradicted: bool,
 }
@@ -501,7 +458,7 @@ impl World {
                 }
                 self.settle();
                 if self.rows || fails {
-                    self.is_contradicted |= self.is_refused;
+                    self.is_contradicted |= *step == Step::Record && self.is_refused;
                     Failed(Duplicate)
                 } else {
                     Succeeded

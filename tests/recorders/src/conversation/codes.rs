@@ -149,7 +149,7 @@ pub const HOOK_FAILED: Refusal = mysql(
 pub const FOR_UPDATE_CONFLICT: Refusal = mysql(
     8002,
     "HY000",
-    "[8002] can not retry select for update statement",
+    "[42] can not retry select for update statement",
 );
 
 /// TiDB, likewise.

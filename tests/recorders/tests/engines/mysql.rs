@@ -265,26 +265,6 @@ async fn a_limit_or_a_missing_statement_is_not_tried_again() {
     }
 }
 
-/// A proxy, or the engine itself, is wrong. The next attempt meets its own rows.
-#[tokio::test]
-async fn rows_that_are_there_against_the_servers_word_are_found() {
-    let said = [
-        (TIDB, codes::WRITE_CONFLICT),
-        (VITESS, codes::VITESS_DEADLOCK),
-        (GALERA, codes::DEADLOCK),
-    ];
-    let cases = said.into_iter().flat_map(|it| [(it, GRAPH), (it, CHANGE)]);
-    for (((engine, refusal), rows), library) in each(cases) {
-        let peer = peer(engine);
-        peer.once("COMMIT", Answer::DoesAndFails(refusal));
-        let said = library.flush(&peer, engine.profile, rows).await;
-        let case = format!("{library:?} {refusal:?} {rows:?}: {said:?}");
-        assert!(matches!(said, Said::Wrote(_)), "{case}");
-        has(&peer, rows, true);
-        assert_eq!(count(&library.sent(&peer), "COMMIT"), 1, "{case}");
-    }
-}
-
 /// From each engine the answer may be lost. TiDB's placement driver, the shards of Vitess, and a member that leaves its
 /// replication group may leave it open with a code.
 #[tokio::test]

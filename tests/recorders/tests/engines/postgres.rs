@@ -259,31 +259,6 @@ async fn a_failover_is_tried_again_over_another_connection() {
     }
 }
 
-/// A proxy, or the engine itself, is wrong. The next attempt meets its own rows.
-#[tokio::test]
-async fn rows_that_are_there_against_the_servers_word_are_found() {
-    let said = [
-        (EngineProfile::COCKROACHDB, codes::RETRY_SERIALIZABLE),
-        (EngineProfile::AURORA_DSQL, codes::OC000),
-        (EngineProfile::POSTGRES, codes::DEADLOCK_DETECTED),
-    ];
-    let cases = said.into_iter().flat_map(|it| [(it, GRAPH), (it, CHANGE)]);
-    for (((engine, refusal), rows), library) in each(cases) {
-        let peer = peer(version_of(engine));
-        peer.once("COMMIT", Answer::DoesAndFails(refusal));
-        let said = library.flush(&peer, engine, rows).await;
-        let case = format!("{library:?} {refusal:?} {rows:?}: {said:?}");
-        assert!(matches!(said, Said::Wrote(_)), "{case}");
-        has(&peer, rows, true);
-        let sent = library.sent(&peer);
-        assert_eq!(
-            sent.iter().filter(|sql| *sql == "COMMIT").count(),
-            1,
-            "{case}"
-        );
-    }
-}
-
 /// CockroachDB says so by 40003, YugabyteDB by what failed within it; from each engine the answer may be lost.
 #[tokio::test]
 async fn an_unknown_commit_is_asked_for_and_no_row_is_doubled() {
