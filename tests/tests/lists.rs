@@ -352,7 +352,7 @@ fn every_line_that_the_questions_end_in_compiles() {
 /// What the table of engines beyond one machine says is what their profiles say.
 #[test]
 fn the_table_of_engines_has_what_their_profiles_have() {
-    let text = include_str!("../../docs/src/beyond-one-machine.md");
+    let text = include_str!("../../PLATFORM.md");
     let yes_or_no = |is_so| if is_so { "yes" } else { "no" };
     let own = |profile, engine: EngineProfile| (engine.name, profile, engine);
     for (title, name, engine) in [
@@ -390,10 +390,15 @@ fn the_table_of_engines_has_what_their_profiles_have() {
             yes_or_no(engine.savepoints),
             yes_or_no(engine.temporary_tables),
         );
-        assert!(
-            text.lines().any(|it| it.starts_with(&line)),
-            "docs/src/beyond-one-machine.md does not have {line}"
-        );
+        let found = text.lines().find(|it| it.starts_with(&line));
+        let found = found.unwrap_or_else(|| panic!("PLATFORM.md does not have {line}"));
+        let proof = found
+            .strip_prefix(&line)
+            .and_then(|it| it.split_once("]("))
+            .expect(found);
+        let page = proof.1.split_once("#proven)").expect(found).0;
+        let page = fs::read_to_string(root().join(page)).expect(page);
+        assert!(page.contains("\n## Proven\n"), "{found}");
     }
 }
 
