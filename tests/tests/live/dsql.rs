@@ -33,6 +33,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_transaction_of_the_users_goes_on_without_a_flush,
         old_marker_rows_are_removed,
         the_emulator_refuses_what_postgres_takes,
+        rows_are_changed_upserted_and_deleted_by_what_it_takes,
+        a_chunk_has_whole_tenants,
         a_process_that_is_killed_twenty_times_writes_each_row_once,
     );
 }
@@ -52,7 +54,7 @@ struct Sensor {
     id: SensorId,
 }
 
-#[derive(OrderedKey)]
+#[derive(OrderedKey, Clone)]
 #[ordid(table = "readings")]
 struct Reading {
     #[ordid(key)]
@@ -249,6 +251,10 @@ async fn the_emulator_refuses_what_postgres_takes(pool: PgPool) -> Outcome {
     assert_eq!((flushed.retries, dsql.unsupported()), (0, 1));
     assert_eq!(count(&pool, "readings").await?, 2_000);
 
+    let text = "CREATE TABLE texts (id text COLLATE \"C\" PRIMARY KEY)";
+    let refused = raw_sql(text).execute(&through).await.unwrap_err();
+    assert!(refused.to_string().contains("collation"), "{refused}");
+
     let mut engine = EngineProfile::AURORA_DSQL;
     engine.max_transaction_rows = None;
     let mut work = UnitOfWork::new().with_engine(engine);
@@ -256,6 +262,97 @@ async fn the_emulator_refuses_what_postgres_takes(pool: PgPool) -> Outcome {
     let error = work.flush(&through).await.unwrap_err();
     assert!(error.to_string().contains("row limit"), "{error}");
     assert_eq!(count(&pool, "readings").await?, 2_000);
+    Ok(())
+}
+
+/// On PostgreSQL so many updates and upserts would go through a temporary table.
+async fn rows_are_changed_upserted_and_deleted_by_what_it_takes(pool: PgPool) -> Outcome {
+    const ROWS: i64 = 4_000;
+    let (dsql, through) = emulator(&pool, Weather::FAIR).await?;
+    let begin = || {
+        UnitOfWork::new()
+            .with_engine(EngineProfile::AURORA_DSQL)
+            .in_chunks(ChunkLimits::OF_ENGINE)
+    };
+    let mut work = begin();
+    let sensor = work.add(Sensor {
+        id: SensorId::generate(),
+    });
+    let reading = |value| Reading {
+        id: ReadingId::generate(),
+        sensor,
+        value,
+    };
+    let rows: Vec<Reading> = (0..ROWS).map(reading).collect();
+    for row in &rows {
+        work.add(row.clone());
+    }
+    work.flush(&through).await?;
+
+    let mut work = begin();
+    let (changed, others) = rows.split_at(1_500);
+    let (upserted, deleted) = others.split_at(1_500);
+    for row in changed {
+        work.update(Reading {
+            value: row.value + 10_000,
+            ..row.clone()
+        });
+    }
+    for row in upserted {
+        work.upsert(Reading {
+            value: row.value + 10_000,
+            ..row.clone()
+        });
+        work.upsert(reading(20_000));
+    }
+    deleted.iter().for_each(|row| work.delete(row));
+    let flushed = work.flush(&through).await?;
+    assert_eq!(
+        (flushed.rows(), flushed.updated(), flushed.deleted()),
+        (1_500, 3_000, 1_000)
+    );
+    assert_eq!(dsql.unsupported(), 0);
+    let sql = "SELECT count(*), count(*) FILTER (WHERE value >= 20000), count(*) FILTER (WHERE value BETWEEN 10000 AND 19999) \
+               FROM readings";
+    let found: (i64, i64, i64) = sqlx::query_as(sql).fetch_one(&pool).await?;
+    assert_eq!(found, (4_500, 1_500, 3_000));
+    assert!(dsql.largest() <= MAX_ROWS, "{}", dsql.largest());
+    Ok(())
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "issues")]
+struct Issue {
+    #[ordid(key)]
+    tenant: SensorId,
+    #[ordid(key)]
+    id: ReadingId,
+}
+
+async fn a_chunk_has_whole_tenants(pool: PgPool) -> Outcome {
+    const TENANTS: i64 = 10;
+    const OF_EACH: i64 = 1_000;
+    let (dsql, through) = emulator(&pool, Weather::FAIR).await?;
+    let table = "CREATE TABLE issues (tenant uuid, id uuid, PRIMARY KEY (tenant, id))";
+    raw_sql(table).execute(&pool).await?;
+    let mut work = UnitOfWork::new()
+        .with_engine(EngineProfile::AURORA_DSQL)
+        .in_chunks(ChunkLimits::OF_ENGINE.with_tenants(usize::MAX));
+    let tenants: Vec<_> = (0..TENANTS).map(|_| SensorId::generate()).collect();
+    for _ in 0..OF_EACH {
+        for &tenant in &tenants {
+            work.add(Issue {
+                tenant,
+                id: ReadingId::generate(),
+            });
+        }
+    }
+    work.flush(&through).await?;
+    // Two tenants and a marker row: three would be a row too many.
+    let sql = "SELECT count(*), count(DISTINCT xmin::text), count(DISTINCT (tenant, xmin::text)) FROM issues";
+    let found: (i64, i64, i64) = sqlx::query_as(sql).fetch_one(&pool).await?;
+    assert_eq!(found, (TENANTS * OF_EACH, TENANTS / 2, TENANTS));
+    assert_eq!((dsql.unsupported(), dsql.largest()), (0, 2_001));
     Ok(())
 }
 
