@@ -130,7 +130,8 @@ impl<'c> Session<'c> {
             ("COMMIT", _) => self.commit(),
             ("INSERT", _) => return self.insert(sql, values),
             ("COPY", _) => return Reply::Copy,
-            ("UPDATE" | "DELETE", _) => return Reply::Done(1),
+            ("UPDATE", _) => return Reply::Done(rows_of_values(sql)),
+            ("DELETE", _) => return Reply::Done(values.len().max(1) as u64),
             ("SELECT", _) => return Reply::Rows(self.select(sql, values)),
             _ => {}
         }
@@ -197,6 +198,12 @@ impl<'c> Session<'c> {
 pub(super) fn first_word(sql: &str) -> &str {
     let sql = sql.trim_start_matches('(');
     sql.split([' ', ';']).next().unwrap_or_default()
+}
+
+/// Returns how many rows an `UPDATE` has: those of its `VALUES`, or one.
+fn rows_of_values(sql: &str) -> u64 {
+    let values = sql.split_once("VALUES ").map_or("", |(_, values)| values);
+    values.matches("($").count().max(1) as u64
 }
 
 /// Returns the table of an `INSERT` or a `COPY`, and how many columns it names.

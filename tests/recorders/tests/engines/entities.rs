@@ -158,11 +158,14 @@ pub(crate) const TABLES: &[Table] = &[
     },
 ];
 
-/// What is flushed: a customer with so many orders, which are added first; and whether an order that is there is changed.
+/// What is flushed: a customer with so many orders, which are added first; whether an order that is there is changed, or so
+/// many of them are changed and deleted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows {
     pub(crate) orders: usize,
     pub(crate) changes: bool,
+    pub(crate) updates: usize,
+    pub(crate) deletes: usize,
 }
 
 /// What is flushed, and in which chunks.
@@ -181,12 +184,25 @@ impl From<Rows> for Flush {
 pub(crate) const GRAPH: Rows = Rows {
     orders: 2,
     changes: false,
+    updates: 0,
+    deletes: 0,
 };
 
 pub(crate) const CHANGE: Rows = Rows {
-    orders: 2,
     changes: true,
+    ..GRAPH
 };
+
+/// What a library's `delete` takes.
+macro_rules! deleted {
+    (sea, $row:expr) => {
+        $row
+    };
+    ($others:ident, $row:expr) => {
+        &$row
+    };
+}
+pub(crate) use deleted;
 
 /// Sets a new unit of work of any library up, and adds rows of the entities of this module.
 macro_rules! filled {
@@ -194,7 +210,12 @@ macro_rules! filled {
         use $crate::entities::{CustomerId, Flush, OrderId, RETRY, Rows, $entities};
 
         let Flush { rows, chunks } = Flush::from($flush);
-        let Rows { orders, changes } = rows;
+        let Rows {
+            orders,
+            changes,
+            updates,
+            deletes,
+        } = rows;
         let mut work = $work
             .with_engine($engine)
             .with_retry(RETRY)
@@ -215,13 +236,16 @@ macro_rules! filled {
             id: customer,
             name: "Ada".to_owned(),
         });
-        if changes {
-            let id = <OrderId as ordid::KeyType>::generate();
-            work.update($entities::Order {
-                id,
-                customer,
-                total: 7,
-            });
+        let order = |total| $entities::Order {
+            id: <OrderId as ordid::KeyType>::generate(),
+            customer,
+            total,
+        };
+        for _ in 0..updates + usize::from(changes) {
+            work.update(order(7));
+        }
+        for _ in 0..deletes {
+            work.delete($crate::entities::deleted!($entities, order(0)));
         }
         work
     }};

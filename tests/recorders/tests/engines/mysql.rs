@@ -6,7 +6,7 @@ use libraries::{Library, pool};
 use ordid_recorders::conversation::{Answer, Peer, Refusal, codes};
 use ordid_sql::{EngineProfile, LockWaits};
 
-use super::entities::{CHANGE, GRAPH, Said, TABLES, has};
+use super::entities::{CHANGE, GRAPH, Rows, Said, TABLES, has};
 
 /// An engine, what it answers to `SELECT VERSION()` by its documentation, its profile, and which variable shows that its
 /// members know their own locks only.
@@ -220,6 +220,34 @@ async fn a_conflict_is_tried_again_with_the_same_keys() {
         assert_eq!(count(&sent, CUSTOMER), times, "{case}");
         let asks = count(&sent, &probe(engine, "`customers` WHERE `id`"));
         assert_eq!(asks, 0, "it is known: {case}");
+    }
+}
+
+/// MySQL itself would take so many changes through a temporary table.
+#[tokio::test]
+async fn many_changes_and_deletes_go_by_statements_for_the_table_itself() {
+    let rows = Rows {
+        updates: 150,
+        deletes: 3,
+        ..GRAPH
+    };
+    for (engine, library) in each([TIDB, VITESS]) {
+        let peer = peer(engine);
+        let said = library.flush(&peer, engine.profile, rows).await;
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {}: {said:?} {sent:#?}", engine.name);
+        assert!(matches!(said, Said::Wrote(_)), "{case}");
+        let flushed = said.wrote();
+        assert_eq!((flushed.updated(), flushed.deleted()), (150, 3), "{case}");
+        assert_eq!(
+            sent.iter().filter(|sql| sql.contains("TEMP")).count(),
+            0,
+            "{case}"
+        );
+        assert_eq!(count(&sent, UPDATE), 150, "{case}");
+        let deletes = "DELETE FROM `orders` WHERE `id` IN (?, ?, ?)";
+        assert_eq!(count(&sent, deletes), 1, "{case}");
+        has(&peer, rows, true);
     }
 }
 

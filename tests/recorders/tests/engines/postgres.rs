@@ -141,6 +141,41 @@ async fn a_change_goes_behind_its_marker_row() {
     }
 }
 
+/// PostgreSQL itself would take so many changes through a temporary table.
+#[tokio::test]
+async fn many_changes_and_deletes_go_by_statements_for_the_table_itself() {
+    let rows = Rows {
+        updates: 1_001,
+        deletes: 3,
+        ..GRAPH
+    };
+    let engines = ENGINES
+        .into_iter()
+        .filter(|(_, engine)| !engine.temporary_tables);
+    for ((version, engine), library) in each(engines) {
+        let peer = peer(version);
+        let said = library.flush(&peer, engine, rows).await;
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {}: {said:?} {sent:#?}", engine.name);
+        assert!(matches!(said, Said::Wrote(_)), "{case}");
+        let flushed = said.wrote();
+        assert_eq!((flushed.updated(), flushed.deleted()), (1_001, 3), "{case}");
+        let count = |begin: &str| sent.iter().filter(|sql| sql.starts_with(begin)).count();
+        assert_eq!(
+            sent.iter().filter(|sql| sql.contains("TEMP")).count(),
+            0,
+            "{case}"
+        );
+        assert_eq!(count(r#"UPDATE "orders" "#), 2, "{case}");
+        assert_eq!(
+            count(r#"DELETE FROM "orders" WHERE "id" IN ($1, $2, $3)"#),
+            1,
+            "{case}"
+        );
+        has(&peer, rows, true);
+    }
+}
+
 /// A catalogue that knows of no unique index: the engine would take the rows twice, so the marker row tells.
 #[tokio::test]
 async fn a_catalogue_without_keys_brings_a_marker_row() {
@@ -156,7 +191,7 @@ async fn a_catalogue_without_keys_brings_a_marker_row() {
 
 const MANY: Rows = Rows {
     orders: 1_200,
-    changes: false,
+    ..GRAPH
 };
 
 #[tokio::test]
@@ -400,7 +435,7 @@ async fn chunks_offer_no_more_rows_to_a_copy_that_was_refused() {
         peer.always("COPY ", Answer::Fails(codes::NO_COPY));
         let rows = Rows {
             orders: 4_000,
-            changes: false,
+            ..GRAPH
         };
         let flush = Flush {
             rows,
