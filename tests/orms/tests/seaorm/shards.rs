@@ -1,14 +1,17 @@
 //! One unit of work over two databases, of which the second is always a file of SQLite.
 
 use ordid::KeyType as _;
-use ordid_seaorm::{Flushed, Retry, ShardedUnitOfWork, Sharding};
+use ordid_seaorm::{Flushed, OrphanDecision, Retry, ShardedUnitOfWork, Sharding};
 use ordid_tests::{flushed::assert_first_alone, trials::Outcome};
 use sea_orm::{
     ActiveValue::{NotSet, Set, Unchanged},
     ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait, IntoActiveModel as _,
-    QueryOrder as _, SqlxSqliteConnector,
+    QueryOrder as _, SqlxPostgresConnector, SqlxSqliteConnector, TransactionTrait as _,
 };
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::{
+    postgres::PgPoolOptions,
+    sqlite::{SqliteConnectOptions, SqlitePoolOptions},
+};
 
 use crate::{
     Databases, create,
@@ -18,6 +21,14 @@ use crate::{
 const AUTHORS: i32 = 40;
 
 pub fn add(to: &mut Databases<'_>) {
+    to.on_postgres(
+        "shards::two_phases_write_all_parts_or_none",
+        two_phases_write_all_parts_or_none,
+    );
+    to.on_mariadb(
+        "shards::two_phases_are_refused_where_xa_would_prepare_them",
+        two_phases_are_refused,
+    );
     all!(to.on_all, "shards::";
         a_part_that_fails_stays,
         nothing_is_sent_where_a_shard_cannot_be_planned,
@@ -201,5 +212,80 @@ async fn nothing_is_sent_where_a_shard_cannot_be_planned(db: DatabaseConnection)
 
     let plans = work.plan(DbBackend::Sqlite);
     assert!(plans.unwrap_err().is_plan());
+    Ok(())
+}
+
+/// Both shards are schemas of one database.
+async fn two_phases_write_all_parts_or_none(db: DatabaseConnection) -> Outcome {
+    db.execute_unprepared("CREATE SCHEMA a; CREATE SCHEMA b")
+        .await?;
+    let options = db.get_postgres_connection_pool().connect_options();
+    let databases = ["a", "b"].map(|schema| {
+        let options = (*options).clone().options([("search_path", schema)]);
+        let pool = PgPoolOptions::new().max_connections(2);
+        SqlxPostgresConnector::from_sqlx_postgres_pool(pool.connect_lazy_with(options))
+    });
+    for db in &databases {
+        create(db, author::Entity).await?;
+        ordid_seaorm::create_flushes_table(db).await?;
+    }
+    let mut work = ShardedUnitOfWork::new(sharding()?)
+        .with_retry(Retry::NONE)
+        .two_phase_commit("authors");
+    for position in 0..AUTHORS {
+        work.add(author(position))?;
+    }
+    for refuses in [0, 1] {
+        let refused = r#"ALTER TABLE author ADD CONSTRAINT refused CHECK ("order" < 0)"#;
+        databases[refuses].execute_unprepared(refused).await?;
+        let error = work.flush(&databases).await.unwrap_err();
+        let start = format!("nothing was written on any of 2 shards; shard {refuses}: ");
+        assert!(error.to_string().starts_with(&start), "{error}");
+        let allowed = "ALTER TABLE author DROP CONSTRAINT refused";
+        databases[refuses].execute_unprepared(allowed).await?;
+        for db in &databases {
+            assert_eq!(positions(db).await?, [0; 0]);
+        }
+    }
+    let flushed = work.flush(&databases).await?;
+    assert_eq!(flushed.iter().map(Flushed::rows).sum::<usize>(), 40);
+    let mut all = positions(&databases[0]).await?;
+    all.extend(positions(&databases[1]).await?);
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..AUTHORS));
+
+    // What a program has left that was killed before its decision.
+    let unit: ordid::uuid::Uuid = ordid::KeyType::generate();
+    let gid = format!("ordid:authors:{}:0:1", unit.simple());
+    let left = databases[1].begin().await?;
+    left.execute_unprepared("INSERT INTO author VALUES (gen_random_uuid(), 'left', -1)")
+        .await?;
+    left.execute_unprepared(&format!("PREPARE TRANSACTION '{gid}'"))
+        .await?;
+    left.commit().await?;
+    let orphans = ordid_seaorm::prepared_orphans("authors", &databases).await?;
+    let found = orphans.iter().map(|it| (it.shard, it.decision));
+    assert!(found.eq([(1, OrphanDecision::NotCommitted)]));
+    let any = std::time::Duration::ZERO;
+    let recovered = ordid_seaorm::recover_prepared("authors", &databases, any).await?;
+    assert_eq!(recovered.rolled_back, [gid]);
+    let left = ordid_seaorm::prepared_orphans("authors", &databases).await?;
+    assert_eq!(left, []);
+    Ok(())
+}
+
+/// `SeaORM` begins each transaction itself, so nobody can begin one of XA.
+async fn two_phases_are_refused(db: DatabaseConnection) -> Outcome {
+    create(&db, author::Entity).await?;
+    ordid_seaorm::create_flushes_table(&db).await?;
+    let mut work = ShardedUnitOfWork::new(sharding()?).two_phase_commit("authors");
+    for position in 0..AUTHORS {
+        work.add(author(position))?;
+    }
+    let error = work.flush(&[db.clone(), db.clone()]).await.unwrap_err();
+    let told = error.to_string();
+    assert!(error.is_plan(), "{told}");
+    assert!(told.contains("`XA START` cannot be sent"), "{told}");
+    assert_eq!(positions(&db).await?, [0; 0]);
     Ok(())
 }
