@@ -464,8 +464,12 @@ impl Nodes<'_> {
     }
 }
 
-fn work<W: Flusher>(graph: &Graph, retry: Retry, has_marker: bool) -> W {
+/// Every third unit of work has the library's own profile, which asks the server whether it is in a cluster.
+fn work<W: Flusher>(kind: Kind, graph: &Graph, retry: Retry, has_marker: bool) -> W {
     let mut work = W::begin(retry);
+    if graph.unit % 3 != 0 {
+        work = work.with_engine(kind.profile());
+    }
     if has_marker {
         work = work.with_marker();
     }
@@ -485,7 +489,7 @@ async fn behind<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
         let is_asked_only = unit % 3 == 0;
         let graph = Graph::new(unit, Shape::SMALL);
         let retry = if is_asked_only { Retry::NONE } else { EAGER };
-        let mut work: W = self::work(&graph, retry, has_marker);
+        let mut work: W = self::work(nodes.kind, &graph, retry, has_marker);
         // All connections but the first go to node 1, however many the library makes.
         let proxy = nodes.proxy(&[0, 1, 1, 1, 1, 1, 1, 1]).await?;
         proxy.plan([ANSWER]);
@@ -566,6 +570,7 @@ async fn random<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
         let graph = Graph::new(unit, shape);
         let attempts = 1 + u32::try_from(below(&mut seed, 5))?;
         let mut work: W = self::work(
+            nodes.kind,
             &graph,
             EAGER.with_attempts(attempts),
             below(&mut seed, 2) == 0,
@@ -629,6 +634,9 @@ async fn aborted<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
             let changes = Changes::prepare::<W>(&nodes.sites[0], number).await?;
             nodes.agree().await?;
             let mut work = changes.work::<W>(retry);
+            if chunk % 2 == 0 {
+                work = work.with_engine(kind.profile());
+            }
             let [there, here] =
                 [&nodes.sites[1], &nodes.sites[0]].map(|site| site.options().clone());
             let unit = changes.old_unit();
@@ -695,7 +703,7 @@ async fn killed<W: Flusher<Database = MySql>>(mut nodes: Nodes<'_>) -> Outcome {
     for unit in 0..times(1, 30) {
         let graph = Graph::new(unit, Shape::SMALL);
         let retry = EAGER.with_attempts(20);
-        let mut work: W = self::work(&graph, retry, unit % 2 == 1);
+        let mut work: W = self::work(nodes.kind, &graph, retry, unit % 2 == 1);
         let pid = nodes.servers.as_ref().ok_or("it runs")?[2].pid()?;
         let delay = Duration::from_micros(u64::from(unit) % 8 * 500);
         let mut left = if unit % 4 == 0 { 2 } else { 3 };

@@ -59,6 +59,13 @@ fn of<W: Flusher<Database: Served>>(
         "a_commit_of_which_nobody_can_ask_is_unknown",
         unanswered::<W>,
     );
+    on_server::<W, _, _>(
+        trials,
+        servers,
+        server,
+        "rows_that_are_added_in_doubt_are_refused",
+        added::<W>,
+    );
 }
 
 /// The COMMIT is under way while the rows are looked for, and not found; and while they are sent
@@ -131,5 +138,27 @@ async fn unanswered<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Ou
         site.execute("DELETE FROM orders").await?;
         site.execute("DELETE FROM customers").await?;
     }
+    Ok(())
+}
+
+/// With them the flush could not tell what became of those before.
+async fn added<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+    let [graph, later] = [1, 2].map(|unit| Graph::new(unit, Shape::SMALL));
+    let mut work = W::of(&graph, Retry::NONE);
+    let through = through(&site, &proxy);
+    proxy.plan([Fault::HoldCommit]);
+    let outcome = work.flush_to(through.options(), PATIENCE).await;
+    let error = outcome.expect_err("no answer came");
+    assert!(error.is_commit_unknown, "{error}");
+    work.add_graph(&later);
+    let outcome = work.flush_to(through.options(), PATIENCE).await;
+    let error = outcome.expect_err("rows were added");
+    assert!(error.is_plan && error.is_commit_unknown, "{error}");
+    assert_eq!(work.held(), graph.len() + later.len());
+    proxy.release();
+    site.settle().await?;
+    assert_eq!(site.look(&graph).await?, Found::All);
+    assert_eq!(site.look(&later).await?, Found::None);
     Ok(())
 }

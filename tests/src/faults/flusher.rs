@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, ops::Range, path::Path, time::Duration};
 
 use ordid_sql::FlushError;
-use ordid_sqlx::{Flushed, Progress, Retry, UnitOfWork};
+use ordid_sqlx::{EngineProfile, Flushed, Progress, Retry, UnitOfWork};
 use sqlx::{MySql, Postgres, Sqlite};
 
 use super::{Engine, Graph, PATIENCE, Remote, ended::FlushesWithin, pool};
@@ -49,6 +49,9 @@ pub trait Flusher: Sized + Send + 'static {
 
     /// Writes a marker row with every flush.
     fn with_marker(self) -> Self;
+
+    /// Gives the profile of the engine, in the place of the library's own.
+    fn with_engine(self, engine: EngineProfile) -> Self;
 
     /// Writes no marker row with any flush.
     fn without_marker(self) -> Self;
@@ -244,6 +247,10 @@ impl<DB: Engine> Flusher for UnitOfWork<DB> {
 
     fn with_marker(self) -> Self {
         self.with_record()
+    }
+
+    fn with_engine(self, engine: EngineProfile) -> Self {
+        self.with_engine(engine)
     }
 
     fn without_marker(self) -> Self {

@@ -126,6 +126,8 @@ async fn taken<W: Flusher>(site: &Site<W::Database>) -> Outcome {
     assert!(error.is_unique_violation && error.retries == 0, "{error}");
     assert!(says("label") && !says(&graph.orders[2].label), "{error}");
     assert_eq!(error.table.as_deref(), Some("orders"));
+    // Items follow, which refer to the orders.
+    assert_eq!(error.row.key, Some(graph.orders[2].id.to_string()));
     Ok(())
 }
 

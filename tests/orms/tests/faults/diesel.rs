@@ -7,7 +7,7 @@ use diesel_async::{
     AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
 };
 use ordid::OrderedKey;
-use ordid_diesel::{Flushed, Journaled, Progress, Retry, UnitOfWork};
+use ordid_diesel::{EngineProfile, Flushed, Journaled, Progress, Retry, UnitOfWork};
 use ordid_file::FlushJournal;
 use ordid_tests::{
     faults::{Engine, Failed, Flusher, Graph, HowChanged, Library, ended::FlushesWithin},
@@ -226,6 +226,10 @@ where
 
     fn with_marker(self) -> Self {
         Self(self.0.with_record())
+    }
+
+    fn with_engine(self, engine: EngineProfile) -> Self {
+        Self(self.0.with_engine(engine))
     }
 
     fn without_marker(self) -> Self {

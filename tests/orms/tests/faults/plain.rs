@@ -94,6 +94,10 @@ macro_rules! flusher {
                 Self(self.0.with_record())
             }
 
+            fn with_engine(self, engine: EngineProfile) -> Self {
+                Self(self.0.with_engine(engine))
+            }
+
             fn without_marker(self) -> Self {
                 Self(self.0.without_record())
             }

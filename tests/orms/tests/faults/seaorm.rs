@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, time::Duration};
 
-use ordid_seaorm::{Flushed, Progress, Retry, UnitOfWork};
+use ordid_seaorm::{EngineProfile, Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
     faults::{
         Engine, Failed, Flusher, Graph, HowChanged, Library, PATIENCE, ended::FlushesWithin, pool,
@@ -134,6 +134,11 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
 
     fn with_marker(self) -> Self {
         let work = self.work.with_record();
+        Self { work, ..self }
+    }
+
+    fn with_engine(self, engine: EngineProfile) -> Self {
+        let work = self.work.with_engine(engine);
         Self { work, ..self }
     }
 

@@ -21,7 +21,7 @@ pub(super) async fn in_its_midst<W: Flusher<Database = MySql>>(nodes: Nodes<'_>)
         } else {
             EAGER.with_attempts(8)
         };
-        let mut work: W = super::work(&graph, retry, unit % 4 > 1);
+        let mut work: W = super::work(nodes.kind, &graph, retry, unit % 4 > 1);
         let proxy = nodes.proxy(if stays { &[2] } else { &[2, 0, 1] }).await?;
         let mut left = [3, 1][unit as usize / 2 % 2];
         let there = nodes.sites[2].options().clone();
@@ -50,7 +50,7 @@ pub(super) async fn in_its_midst<W: Flusher<Database = MySql>>(nodes: Nodes<'_>)
         nodes.wait_for_members(0, 2).await?;
         // The part without a majority refuses statements.
         let late = Graph::new(10_000 + unit, Shape::SMALL);
-        let mut refusing: W = super::work(&late, Retry::NONE, false);
+        let mut refusing: W = super::work(nodes.kind, &late, Retry::NONE, false);
         nodes.wait_for_members(2, 0).await?;
         let error = refusing.flush_to(nodes.sites[2].options(), PATIENCE).await;
         let error = error.expect_err("the node is not ready");
@@ -85,7 +85,7 @@ pub(super) async fn at_commit<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) ->
     for unit in 0..runs {
         let graph = Graph::new(unit, Shape::SMALL);
         let retry = EAGER.with_attempts(20);
-        let mut work: W = super::work(&graph, retry, unit % 2 == 1);
+        let mut work: W = super::work(nodes.kind, &graph, retry, unit % 2 == 1);
         let proxy = nodes.proxy(&[2, 0, 1, 0, 1, 0, 1, 0, 1]).await?;
         proxy.plan([Fault::HoldCommit]);
         let isolating = async {
@@ -129,7 +129,7 @@ pub(super) async fn silent_at_commit<W: Flusher<Database = MySql>>(nodes: Nodes<
     let (mut there, mut unknown) = (0, 0);
     for unit in 0..times(2, 40) {
         let graph = Graph::new(unit, Shape::SMALL);
-        let mut work: W = super::work(&graph, Retry::NONE, unit % 2 == 1);
+        let mut work: W = super::work(nodes.kind, &graph, Retry::NONE, unit % 2 == 1);
         let proxy = nodes.proxy(&[2, 0, 1]).await?;
         proxy.plan([Fault::HoldCommit]);
         let pid = nodes.servers.as_ref().ok_or("it runs")?[2].pid()?;

@@ -37,7 +37,7 @@ async fn with_one<W: Flusher<Database = MySql>>(nodes: &Nodes<'_>) -> Outcome {
     for unit in 0..times(3, 30) {
         let next = (primary + 1) % 3;
         let graph = Graph::new(unit, Shape::SMALL);
-        let mut work: W = super::work(&graph, EAGER.with_attempts(20), unit % 2 == 1);
+        let mut work: W = super::work(nodes.kind, &graph, EAGER.with_attempts(20), unit % 2 == 1);
         let is_refused = unit % 3 == 0;
         let order = match is_refused {
             true => [next, primary, primary],
