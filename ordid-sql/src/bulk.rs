@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(reports(Err(BulkFailure::Driver(refused))), []);
     }
 
-    /// As of a chunk that keeps tenants together, between whose rows there are those of another tenant.
+    /// In a chunk that keeps tenants together, rows of another tenant may lie in between.
     #[test]
     fn rows_that_are_not_in_the_plan_are_not_fed() {
         let mut rows = PendingRows::<OneRow>::new();

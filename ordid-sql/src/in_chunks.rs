@@ -99,8 +99,8 @@ impl ChunkLimits {
     /// Flush a unit of work that is begun, and resume it from its journal, with `with_tenants` if it was begun with it, and
     /// without otherwise: else it is refused.
     ///
-    /// That the first column is a tenant is your word: in a table between two others, such as `(issue, label)`, it is the
-    /// issue. To plan takes longer, as each row's key is looked at once more.
+    /// A flush does not know what the first column means: in a table between two others, such as `(issue, label)`, it takes
+    /// the issue for the tenant. To plan takes longer, as each row's key is looked at once more.
     #[must_use]
     pub const fn with_tenants(mut self, most: usize) -> Self {
         self.tenants = Some(if most == 0 { 1 } else { most });
@@ -308,8 +308,8 @@ impl ChunkedFlush {
             match self.has_changed {
                 true => "has changed since",
                 false =>
-                    "is in another order than when it was begun: by another version of the program, or with `with_tenants` where it \
-                     was begun without, or the other way round",
+                    "is in another order than when it was begun (give or leave out `with_tenants` as then; another version of the \
+                     program may have another order, too)",
             }
         )))
     }

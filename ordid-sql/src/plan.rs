@@ -602,7 +602,7 @@ fn upserts_of(
             refers
         };
         let (moved, stay): (Vec<_>, Vec<_>) = first.into_iter().partition(refers);
-        // What refers to upserted rows that go behind goes behind them.
+        // A table that refers to upserted rows which go behind goes behind them.
         let upserted = moved.iter().map(|table| {
             let keys = rows[*table].upserted_keys();
             let is_upserted: IsRow = Box::new(move |key| keys.contains(key));

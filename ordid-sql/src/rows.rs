@@ -107,7 +107,8 @@ impl<S: RowSink + 'static> Rows<S> {
     }
 
     /// Shows the foreign keys of all rows that have them or get them: the row's key, the foreign key's position, and the
-    /// parent's key. Of one of several columns only some may be written: it is shown all the same.
+    /// parent's key. If a foreign key has several columns and an update writes only some of them, it may be shown although
+    /// it stays as it is.
     pub(crate) fn links(&self, visit: &mut dyn FnMut(KeyBytes, usize, KeyBytes)) {
         let table = self.entities.table();
         let column = |parent: usize| table.parents[parent].column();

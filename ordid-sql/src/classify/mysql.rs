@@ -348,7 +348,7 @@ mod tests {
                 Some(1105),
                 [Transient, Lost],
             ),
-            // What a trigger of the user's says.
+            // A trigger of the user's may say this.
             (
                 "bad line: rpc error: code = Unavailable",
                 None,

@@ -191,10 +191,10 @@ impl Plan {
     }
 }
 
-/// Which tables have a tenant in their keys.
+/// Knows which tables have a tenant in their keys.
 struct Tenants<'a> {
     tables: &'a [Table],
-    /// Of each table, how many bytes of a key are its tenant.
+    /// How many bytes of a key are the tenant, for each table whose keys have one.
     bytes: Vec<Option<usize>>,
 }
 
@@ -217,24 +217,20 @@ impl<'a> Tenants<'a> {
         let has = |table: &Table| has_rows(&table) && may_have(table);
         let mut has: Vec<bool> = tables.iter().map(has).collect();
         // A table of the tenants themselves has none if rows refer to it by another column than their tenant.
-        loop {
-            let is_referred_to =
-                |(position, table): (usize, &Table)| {
-                    has[position]
-                        && !several(table)
-                        && tables.iter().zip(&has).filter(|(it, _)| has_rows(it)).any(
-                            |(child, has)| {
-                                let mut to = child.parents.iter();
-                                to.any(|it| {
-                                    it.is(table.entity, table.key)
-                                        && !(*has && it.column() == child.key_columns[0])
-                                })
-                            },
-                        )
-                };
-            let Some(none) = tables.iter().enumerate().position(is_referred_to) else {
-                break;
-            };
+        let is_referred_to = |table: &Table, has: &[bool]| {
+            let children = tables.iter().zip(has).filter(|(it, _)| has_rows(it));
+            let mut references = children.flat_map(|(child, has)| {
+                let to = child.parents.iter();
+                let to = to.filter(|it| it.is(table.entity, table.key));
+                to.map(move |it| *has && it.column() == child.key_columns[0])
+            });
+            references.any(|by_tenant| !by_tenant)
+        };
+        let loses = |has: &[bool]| {
+            let mut tables = tables.iter().zip(has);
+            tables.position(|(it, had)| *had && !several(it) && is_referred_to(it, has))
+        };
+        while let Some(none) = loses(&has) {
             has[none] = false;
         }
         let bytes = tables.iter().zip(has);

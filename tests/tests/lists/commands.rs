@@ -143,7 +143,8 @@ fn cargo_adds_what_the_documents_say() {
     assert!(commands > 50, "{commands}");
 }
 
-/// The other commands are run: those of `ordid` by its own test, and these two by whoever checks the project.
+/// Every command of the documents is one of these. A test of `ordid-cli` runs those of `ordid`, and who checks the project runs
+/// most of the others.
 #[test]
 fn other_commands_are_known() {
     let known = [

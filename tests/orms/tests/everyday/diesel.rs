@@ -221,7 +221,7 @@ macro_rules! database {
 
 database!(postgres: diesel::pg::Pg, Uuid, "");
 database!(mysql: diesel::mysql::Mysql, Binary, "");
-// As long as `SQLITE_WAIT`. Diesel's own connections wait for no lock.
+// Diesel's own connections wait for no lock; these wait as long as `SQLITE_WAIT`.
 database!(sqlite: diesel::sqlite::Sqlite, Binary, "PRAGMA busy_timeout = 30000");
 
 /// The unit of work, flushed over connections of a kind.
