@@ -46,6 +46,9 @@ pub struct Binder {
     next: usize,
     /// For how many rows there will be room.
     expected: usize,
+    /// How many bytes the values have, about, and after how many a statement is large enough.
+    bytes: usize,
+    limit: Option<usize>,
     mask: ColumnMask,
     /// The rows and columns that are NULL whatever the value.
     nulls: BTreeSet<(usize, usize)>,
@@ -103,6 +106,14 @@ impl RowBinder for Binder {
         }
     }
 
+    fn limit(&mut self, bytes: usize) {
+        self.limit = Some(bytes);
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     fn of_marker(id: Uuid) -> Self {
         let id: Stored<Uuid, Raw16> = id.into();
         Self {
@@ -136,6 +147,7 @@ impl<T: ToSql + Clone + Send + 'static> Sink<T> for Binder {
             let column = Vec::<T>::with_capacity(self.expected);
             self.columns.push(Box::new(column));
         }
+        self.bytes += bytes_of(value);
         let column: &mut dyn Any = &mut *self.columns[self.next];
         column
             .downcast_mut::<Vec<T>>()
@@ -162,8 +174,22 @@ impl RowSink for Binder {
 
     fn end_row(&mut self) -> RowEnd {
         self.rows += 1;
-        RowEnd::Taken
+        match self.limit {
+            Some(limit) if self.bytes >= limit => RowEnd::TakenLast,
+            _ => RowEnd::Taken,
+        }
     }
+}
+
+/// Returns about how many bytes a value has. Of a type of the program's own nothing is known.
+fn bytes_of(value: &dyn Any) -> usize {
+    fn of<T: AsRef<[u8]> + 'static>(value: &dyn Any) -> Option<usize> {
+        let alone = || value.downcast_ref::<T>().map(|it| it.as_ref().len());
+        let wrapped = || value.downcast_ref::<Option<T>>();
+        alone().or_else(|| wrapped().map(|it| it.as_ref().map_or(0, |it| it.as_ref().len())))
+    }
+    let text_or_bytes = of::<String>(value).or_else(|| of::<Vec<u8>>(value));
+    text_or_bytes.unwrap_or(16)
 }
 
 /// NULL in the place of a value, and of its type.

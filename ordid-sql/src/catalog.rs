@@ -71,7 +71,7 @@ pub(crate) fn postgres(names: &TableNames, sent: &[usize]) -> String {
          AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1]) \
          AND a.attname IN ({sent}) AND (a.attnotnull OR a.attname IN ({key}))) \
          AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger AS t WHERE t.tgrelid = i.indrelid \
-         AND t.tgtype & 7 = 7 AND t.tgenabled <> 'D') LIMIT 1"
+         AND t.tgtype & 7 = 7 AND t.tgenabled <> 'D')"
     )
 }
 
@@ -89,7 +89,117 @@ pub(crate) fn mysql(names: &TableNames, sent: &[usize]) -> String {
          WHERE t.event_object_schema = {schema} AND t.event_object_table = {table} \
          AND t.action_timing = 'BEFORE' AND t.event_manipulation = 'INSERT') \
          GROUP BY i.index_name HAVING COUNT(*) = \
-         SUM(i.column_name IN ({sent}) AND (i.nullable = '' OR i.column_name IN ({key}))) LIMIT 1"
+         SUM(i.column_name IN ({sent}) AND (i.nullable = '' OR i.column_name IN ({key})))"
+    )
+}
+
+/// Does the same as [`postgres`] for SQL Server. An index with `IGNORE_DUP_KEY` refuses nothing, and a trigger that stands in
+/// the place of an insert may write anything. A synonym, a view, and a table that the user may not see, have no index here.
+///
+/// Source: Microsoft's "System catalog views": `sys.indexes`, `sys.index_columns`, `sys.trigger_events`. A column that the
+/// server has added to an index because the table is partitioned has no `key_ordinal`.
+pub(crate) fn sql_server(names: &TableNames, sent: &[usize]) -> String {
+    let is_of_insert = "AND EXISTS (SELECT 1 FROM sys.trigger_events AS e WHERE e.object_id = t.object_id AND e.type = 1)";
+    format!(
+        "{} AND i.has_filter = 0 AND i.ignore_dup_key = 0{}",
+        sql_server_index(names, sent),
+        without_instead_of(is_of_insert)
+    )
+}
+
+/// Does the same as [`sql_server`] for Babelfish, whose `is_padded` says what `has_filter` should, and whose triggers are known
+/// to no view by their events. Before version 4.2, `sys.index_columns` has no column of a key, so no table is protected.
+///
+/// Source: `contrib/babelfishpg_tsql/sql/sys_views.sql` of babelfish_extensions, and its upgrade to 4.2.0.
+pub(crate) fn babelfish(names: &TableNames, sent: &[usize]) -> String {
+    format!(
+        "{} AND i.is_padded = 0{}",
+        sql_server_index(names, sent),
+        without_instead_of("")
+    )
+}
+
+/// A unique index of the table of which each column is sent, and of the key or never NULL.
+fn sql_server_index(names: &TableNames, sent: &[usize]) -> String {
+    let table = unicode(&names.table);
+    let column = |at: &usize| unicode(&in_brackets(&names.columns[*at]));
+    let key = list(&names.keys, column);
+    let sent = list(sent, column);
+    let columns = "FROM sys.index_columns AS x LEFT JOIN sys.columns AS c \
+                   ON c.object_id = x.object_id AND c.column_id = x.column_id \
+                   WHERE x.object_id = i.object_id AND x.index_id = i.index_id \
+                   AND x.key_ordinal > 0 AND x.is_included_column = 0";
+    format!(
+        "FROM sys.indexes AS i \
+         WHERE i.object_id = OBJECT_ID({table}) AND i.is_unique = 1 AND i.is_disabled = 0 AND i.is_hypothetical = 0 \
+         AND EXISTS (SELECT 1 {columns}) AND NOT EXISTS (SELECT 1 {columns} AND (c.column_id IS NULL \
+         OR c.name NOT IN ({sent}) OR (c.is_nullable = 1 AND c.name NOT IN ({key}))))"
+    )
+}
+
+/// No trigger of the table stands in the place of what it is for.
+fn without_instead_of(is_of_insert: &str) -> String {
+    format!(
+        " AND NOT EXISTS (SELECT 1 FROM sys.triggers AS t WHERE t.parent_id = i.object_id \
+         AND t.is_instead_of_trigger = 1 AND t.is_disabled = 0 {is_of_insert})"
+    )
+}
+
+/// Does the same as [`postgres`] for Oracle, whose key may also be a constraint over an index that is not unique. A column
+/// with `DEFAULT ON NULL` takes a NULL, and stores something else each time. The name may be a synonym; a view has no index
+/// here.
+///
+/// Source: "Database Reference" of 12.1: `ALL_INDEXES`, `ALL_IND_COLUMNS`, `ALL_CONSTRAINTS`, `ALL_CONS_COLUMNS`,
+/// `ALL_TAB_COLUMNS`, `ALL_TRIGGERS`, `ALL_SYNONYMS`.
+pub(crate) fn oracle(names: &TableNames, sent: &[usize]) -> String {
+    let (schema, table) = split(&names.table, '"');
+    let table = literal(&table);
+    // A public synonym is for a name without a schema.
+    let (schema, owners) = match schema {
+        Some(schema) => (literal(&schema), literal(&schema)),
+        None => {
+            let current = "SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA')".to_owned();
+            let owners = format!("{current}, 'PUBLIC'");
+            (current, owners)
+        }
+    };
+    let column = |at: &usize| literal(&unquoted(&names.columns[*at], '"'));
+    let key = list(&names.keys, column);
+    let sent = list(sent, column);
+    // Whether these columns, of an index or a constraint, refuse the same row a second time.
+    let refuses = |columns: &str, owner: &str, of: &str| {
+        format!(
+            "EXISTS (SELECT 1 FROM {columns} x WHERE {of}) \
+             AND NOT EXISTS (SELECT 1 FROM {columns} x LEFT JOIN all_tab_columns c ON c.owner = x.{owner} \
+             AND c.table_name = x.table_name AND c.column_name = x.column_name \
+             WHERE {of} AND (c.column_name IS NULL OR x.column_name NOT IN ({sent}) \
+             OR ((c.nullable = 'Y' OR c.default_on_null = 'YES') AND x.column_name NOT IN ({key}))))"
+        )
+    };
+    let index = refuses(
+        "all_ind_columns",
+        "table_owner",
+        "x.index_owner = i.owner AND x.index_name = i.index_name",
+    );
+    let constraint = refuses(
+        "all_cons_columns",
+        "owner",
+        "x.owner = n.owner AND x.constraint_name = n.constraint_name",
+    );
+    format!(
+        "FROM (SELECT MAX(o) KEEP (DENSE_RANK FIRST ORDER BY p) o, MAX(t) KEEP (DENSE_RANK FIRST ORDER BY p) t FROM \
+         (SELECT owner o, object_name t, 0 p FROM all_objects WHERE owner = {schema} AND object_name = {table} \
+         AND object_type IN ('TABLE', 'VIEW', 'MATERIALIZED VIEW') \
+         UNION ALL SELECT table_owner, table_name, CASE owner WHEN 'PUBLIC' THEN 2 ELSE 1 END FROM all_synonyms \
+         WHERE synonym_name = {table} AND owner IN ({owners}) AND db_link IS NULL)) r \
+         WHERE (EXISTS (SELECT 1 FROM all_indexes i WHERE i.table_owner = r.o AND i.table_name = r.t \
+         AND i.uniqueness = 'UNIQUE' AND i.index_type <> 'LOB' AND {index}) \
+         OR EXISTS (SELECT 1 FROM all_constraints n WHERE n.owner = r.o AND n.table_name = r.t \
+         AND n.constraint_type IN ('P', 'U') AND n.status = 'ENABLED' AND {constraint})) \
+         AND NOT EXISTS (SELECT 1 FROM all_triggers t WHERE t.table_owner = r.o AND t.table_name = r.t \
+         AND t.status = 'ENABLED' AND t.triggering_event LIKE '%INSERT%' \
+         AND (t.trigger_type IN ('BEFORE EACH ROW', 'INSTEAD OF') \
+         OR (t.trigger_type = 'COMPOUND' AND (t.before_row = 'YES' OR t.instead_of_row = 'YES'))))"
     )
 }
 
@@ -183,6 +293,16 @@ fn text(name: &str) -> String {
     format!("CONVERT(0x{} USING utf8mb4)", hex(name))
 }
 
+/// A string of SQL Server.
+fn unicode(name: &str) -> String {
+    format!("N{}", literal(name))
+}
+
+/// A string of standard SQL.
+fn literal(name: &str) -> String {
+    format!("'{}'", name.replace('\'', "''"))
+}
+
 fn hex(text: &str) -> String {
     text.bytes().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
@@ -220,6 +340,12 @@ fn unquoted(name: &str, quote: char) -> String {
     )
 }
 
+/// Returns a name of SQL Server without its brackets.
+fn in_brackets(quoted: &str) -> String {
+    let inner = quoted.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    inner.map_or_else(|| quoted.to_owned(), |inner| inner.replace("]]", "]"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,5 +360,8 @@ mod tests {
         assert_eq!(split("`s``.`.`t`", '`'), (Some("s`.".into()), "t".into()));
         assert_eq!(split("plain", '`'), (None, "plain".into()));
         assert_eq!(hex("aß"), "61c39f");
+        assert_eq!(in_brackets("[a]]b]"), "a]b");
+        assert_eq!(in_brackets("plain"), "plain");
+        assert_eq!(unicode("it's"), "N'it''s'");
     }
 }

@@ -717,8 +717,9 @@ impl<D> FlushError<D> {
         matches!(self.0.kind, Kind::TooLarge { .. })
     }
 
-    /// Returns whether the server has ended your transaction, which the flush was inside: with MySQL and MariaDB a
-    /// deadlock does, and under `innodb_rollback_on_timeout` a lock that did not come in time. Nothing of the
+    /// Returns whether the server has ended your transaction, which the flush was inside: with MySQL, MariaDB and SQL Server
+    /// a deadlock does, under `innodb_rollback_on_timeout` a lock that did not come in time, and under `XACT_ABORT` any
+    /// error (if a trigger of SQL Server has begun another one since, roll that back). Nothing of the
     /// transaction is written, also not what you sent before the flush. The server would commit each statement that
     /// you send now, so begin another transaction and do all of it again.
     pub fn is_transaction_over(&self) -> bool {

@@ -67,8 +67,7 @@ impl ChunkLimits {
         }
     }
 
-    /// At most so many bytes of values, where the library tells how large they are: all do but tiberius and Oracle, which
-    /// take any number. A row that is larger goes alone. It costs time, as each row is encoded once more to be
+    /// At most so many bytes of values. A row that is larger goes alone. It costs time, as each row is encoded once more to be
     /// measured.
     #[must_use]
     pub const fn with_bytes(mut self, bytes: usize) -> Self {

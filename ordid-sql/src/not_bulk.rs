@@ -48,8 +48,10 @@ pub enum NotBulk {
     Rule,
     /// Row-level security is active for this user.
     RowSecurity,
-    /// The table, or a partition of it, has a trigger.
+    /// The table, or a partition of it, has a trigger; on SQL Server one that stands in the place of an `INSERT`.
     Trigger,
+    /// An index of the table has `IGNORE_DUP_KEY`, and leaves rows out without an error.
+    IgnoresDuplicates,
     /// The table has a column of a domain.
     Domain,
     /// An `INSERT` cannot set this column: the server does, or it is not there.
@@ -79,6 +81,7 @@ impl fmt::Display for NotBulk {
             Self::Rule => "the table has a rule",
             Self::RowSecurity => "row-level security is active",
             Self::Trigger => "the table or a partition has a trigger",
+            Self::IgnoresDuplicates => "an index of the table has `IGNORE_DUP_KEY`",
             Self::Domain => "the table has a column of a domain",
             Self::Value(None) => "a value is not of its column's own type",
             Self::ServerColumn(column) => {

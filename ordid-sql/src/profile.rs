@@ -41,9 +41,8 @@ pub struct EngineProfile {
     pub max_rows: usize,
     /// The most parameters of one statement.
     pub max_parameters: usize,
-    /// From how many bytes of values on a statement takes no more rows, where the library tells how large they are:
-    /// SQLx, SeaORM and Diesel do. A row that would make it more than twice as large goes alone. A chunk with more
-    /// goes by several statements.
+    /// From how many bytes of values on a statement takes no more rows. A row that would make it more than twice as large
+    /// goes alone. A chunk with more goes by several statements.
     pub max_bytes: usize,
     /// How large a message to the server may be. A row that has more bytes than [`max_bytes`](Self::max_bytes) is held
     /// against it before it is sent, where the library tells its size.
@@ -439,7 +438,7 @@ impl EngineProfile {
         updates: Updates::JoinValues,
         ..Self::of::<SqlServer>(classify::sql_server::classify)
     }
-    .with_words([" WITH (READCOMMITTEDLOCK)", ""], None);
+    .with_words([" WITH (READCOMMITTEDLOCK)", ""], Some(catalog::sql_server));
 
     /// Babelfish. The options that make a bulk load an `INSERT` were not tried there, so it gets none. It does not parse
     /// a `]` that is doubled in a quoted name. `LOCK_TIMEOUT` was not tried there either, so nothing bounds its waits but the
@@ -449,6 +448,7 @@ impl EngineProfile {
         updates: Updates::JoinValues,
         ..Self::of::<Babelfish>(classify::sql_server::classify)
     }
+    .with_words(["", ""], Some(catalog::babelfish))
     .without_in_names(']');
 
     /// Oracle.
@@ -458,6 +458,7 @@ impl EngineProfile {
         updates: Updates::Arrays,
         ..Self::of::<Oracle>(classify::oracle::classify)
     }
+    .with_words(["", ""], Some(catalog::oracle))
     .without_in_names('"');
 
     /// Returns the profile of the engine that answers `SELECT version()` with this text; `None` if the library's own is

@@ -310,7 +310,7 @@ impl Writer<'_> {
         let [cast, cast_behind] = self.engine.words.as_text;
         let questions = tables.enumerate().map(|(number, (names, sent))| {
             let from = question(names, sent);
-            format!("(SELECT {cast}{number}{cast_behind} {from})")
+            format!("SELECT {cast}{number}{cast_behind} {from}")
         });
         let questions: Vec<_> = questions.collect();
         Some(Statement::query(questions.join(" UNION ALL ")))

@@ -23,6 +23,9 @@ use crate::{
 pub struct Binder<D> {
     values: TokenRow<'static>,
     rows: Rows,
+    /// How many bytes the values of a statement have on the wire, about, and after how many it is large enough.
+    bytes: usize,
+    limit: Option<usize>,
     mask: ColumnMask,
     /// The functions that read the columns of a query.
     pub(crate) readers: Vec<ReadValue>,
@@ -46,6 +49,8 @@ impl<D> Binder<D> {
         Self {
             values: TokenRow::with_capacity(values),
             rows,
+            bytes: 0,
+            limit: None,
             mask: ColumnMask::default(),
             readers: Vec::new(),
             error: None,
@@ -103,6 +108,14 @@ impl<D: Flavour> RowBinder for Binder<D> {
         load_offers(statements)
     }
 
+    fn limit(&mut self, bytes: usize) {
+        self.limit = Some(bytes);
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     fn take_error(&mut self) -> Option<BoxedError> {
         self.error.take()
     }
@@ -141,7 +154,10 @@ impl<D: Flavour, T: Encode<D>> Sink<T> for Binder<D> {
         };
         match &mut self.rows {
             Rows::Fit(fit) => fit.take(&value),
-            Rows::Statement | Rows::Load => self.values.push(into_owned(value)),
+            Rows::Statement | Rows::Load => {
+                self.bytes += bytes_of(&value);
+                self.values.push(into_owned(value));
+            }
         }
     }
 }
@@ -156,7 +172,10 @@ impl<D: Flavour> RowSink for Binder<D> {
     fn end_row(&mut self) -> RowEnd {
         match &mut self.rows {
             _ if self.error.is_some() => RowEnd::Refused,
-            Rows::Statement => RowEnd::Taken,
+            Rows::Statement => match self.limit {
+                Some(limit) if self.bytes >= limit => RowEnd::TakenLast,
+                _ => RowEnd::Taken,
+            },
             Rows::Load => RowEnd::TakenLast,
             Rows::Fit(fit) => match fit.ends_row() {
                 true => RowEnd::Taken,
@@ -173,6 +192,16 @@ impl<D: Flavour> RowSink for Binder<D> {
             .error
             .is_none()
             .then(|| format!("{:?}", binder.values))
+    }
+}
+
+/// Returns about how many bytes a value has on the wire, where text is UTF-16.
+fn bytes_of(value: &ColumnData<'_>) -> usize {
+    match value {
+        ColumnData::String(Some(text)) => 2 * text.len(),
+        ColumnData::Binary(Some(bytes)) => bytes.len(),
+        ColumnData::Xml(Some(xml)) => 2 * xml.as_ref().as_ref().len(),
+        _ => 16,
     }
 }
 

@@ -148,6 +148,7 @@ impl<D: Flavour> UnitOfWork<D> {
     /// - for `nchar`, `char`, `datetime`, `money`, `xml` columns, and for `nvarchar(n)` above 2,000
     ///   characters, which tiberius 0.13 declares in other words than it sends;
     /// - for identity columns, computed ones, and tables that may not be read;
+    /// - for tables with an `INSTEAD OF` trigger or an index with `IGNORE_DUP_KEY`, as the rows of a load are not counted;
     /// - on Babelfish.
     ///
     /// The answer to a load comes at its end: it must come within tiberius'
@@ -221,7 +222,8 @@ impl<D: Flavour> UnitOfWork<D> {
     /// It never sends a bulk load: asking for the columns may fail, and with it your transaction.
     ///
     /// SQL Server itself ends the transaction at a deadlock ([`Error::is_deadlock`]), and at any error under
-    /// `SET XACT_ABORT ON`. The savepoint is gone then, too: look at `@@TRANCOUNT` before you go on.
+    /// `SET XACT_ABORT ON`. The savepoint is gone then, too, and the error says
+    /// [`is_transaction_over`](crate::FlushError::is_transaction_over).
     ///
     #[doc = ordid_sql::documentation!(flush_in_errors)]
     /// It is an error if no transaction is open.

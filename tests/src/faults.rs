@@ -40,6 +40,7 @@ use graph::CHANGED;
 pub use graph::{Customer, Graph, HowChanged, Item, Order, Shape};
 pub use kill::Changes;
 pub use tally::Tally;
+use trials::on_both;
 pub use trials::{on_file, on_own_server, on_server, times};
 
 /// How long a pool waits for a server: longer than one takes to come back.

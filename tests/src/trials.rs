@@ -56,9 +56,17 @@ pub fn leave_mysql_to_the_soak(trials: &mut [Trial]) {
         let test = trial.name().strip_prefix("mysql::");
         test.is_some_and(|test| test.contains("::")) && !trial.has_ignored_flag()
     };
-    if !soak() {
-        for trial in trials.iter_mut().filter(|trial| is_long(trial)) {
-            let reason = "long over this library: see cargo xtask soak";
+    let of_mysql = trials.iter_mut().filter(|trial| is_long(trial));
+    leave_to_the_soak(of_mysql, "long over this library: see cargo xtask soak");
+}
+
+/// Leaves tests to the soak, for this reason.
+pub fn leave_to_the_soak<'t>(trials: impl IntoIterator<Item = &'t mut Trial>, reason: &str) {
+    if soak() {
+        return;
+    }
+    for trial in trials {
+        if !trial.has_ignored_flag() {
             *trial = ignored(trial.name(), reason.to_owned());
         }
     }

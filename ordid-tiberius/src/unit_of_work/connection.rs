@@ -102,7 +102,7 @@ impl<'c, S: Stream, D: Flavour> FlushConnection for Connection<'c, S, D> {
         Self: 't;
 
     const ADAPTER: &'static str = "ordid_tiberius";
-    /// The whole table: each command costs four round trips.
+    /// The whole table: each command costs three round trips.
     const MAX_BULK_CHUNKS: usize = usize::MAX;
 
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope> {
@@ -253,15 +253,14 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
 }
 
 impl<S: Stream, D> Connection<'_, S, D> {
-    /// Rolls back. An error that the connection survives says that the server has ended the transaction by itself.
+    /// Rolls back. An error that the connection survives says that the server has ended the transaction by itself. Then the
+    /// savepoint is gone with it, and a transaction of the flush's own needs no rollback.
     async fn roll_back(&mut self, scope: TransactionScope) -> Result<(), DriverError<Error>> {
-        let rolled_back = match scope {
-            TransactionScope::Transaction => self.client.rollback_transaction().await,
-            TransactionScope::Savepoint => {
-                batch(self.client, "ROLLBACK TRANSACTION [ordid_flush]").await
-            }
-        };
-        match rolled_back.map_err(classify) {
+        if scope == TransactionScope::Savepoint {
+            let rolled_back = batch(self.client, "ROLLBACK TRANSACTION [ordid_flush]").await;
+            return rolled_back.map_err(classify);
+        }
+        match self.client.rollback_transaction().await.map_err(classify) {
             Err(error) if error.failure == ordid_sql::Failure::Lost => Err(error),
             _ => Ok(()),
         }

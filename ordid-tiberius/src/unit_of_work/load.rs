@@ -8,8 +8,8 @@ use tiberius::{Client, SortOrder, SqlBulkCopyOption, SqlBulkCopyOptions, error::
 
 use crate::{binder::Binder, failure::classify, fit::Fit, flavour::Flavour, lease::Stream};
 
-/// The statements that a load must save: it takes as many round trips, two for the columns, one for
-/// the command and one for the rows.
+/// The statements that a load must save. It takes five round trips: one for what leaves rows out, two for the columns, one for
+/// the command and one for the rows. Its rows are smaller than those of statements.
 const STATEMENTS: usize = 4;
 
 /// A table whose rows go by bulk load.
@@ -41,6 +41,11 @@ pub(super) async fn prepare<D: Flavour, S: Stream>(
 ) -> Result<Load, NotBulk> {
     let table = pending.table(position);
     let name = D::quote_table(table.schema(), table.name());
+    match leaves_rows_out(client, &name).await {
+        Ok(None) => {}
+        Ok(Some(reason)) => return Err(reason),
+        Err(_) => return Err(NotBulk::Unanswered),
+    }
     let columns: Vec<_> = table.columns().iter().map(|name| D::quote(name)).collect();
     let quoted: Vec<_> = columns.iter().map(String::as_str).collect();
     // It fails for names that tiberius refuses, and for tables that may not be read.
@@ -65,6 +70,32 @@ pub(super) async fn prepare<D: Flavour, S: Stream>(
         rises_by: fit.rises().then(|| D::quote(table.key_columns()[0])),
         columns,
     })
+}
+
+/// Returns what of a table, by its quoted name, may leave rows out: the answer to a load has no count that would show it. The
+/// base tables of a view are not known, nor is what the user may not see.
+async fn leaves_rows_out<S: Stream>(
+    client: &mut Client<S>,
+    table: &str,
+) -> tiberius::Result<Option<NotBulk>> {
+    let table = table.replace('\'', "''");
+    let question = format!(
+        "SELECT N'unknown' WHERE NOT EXISTS (SELECT 1 FROM sys.tables WHERE object_id = OBJECT_ID(N'{table}')) \
+         UNION ALL SELECT N'trigger' FROM sys.triggers AS t \
+         JOIN sys.trigger_events AS e ON e.object_id = t.object_id AND e.type = 1 \
+         WHERE t.parent_id = OBJECT_ID(N'{table}') AND t.is_instead_of_trigger = 1 AND t.is_disabled = 0 \
+         UNION ALL SELECT N'index' FROM sys.indexes WHERE object_id = OBJECT_ID(N'{table}') AND ignore_dup_key = 1"
+    );
+    let answer = client.simple_query(question).await?.into_row().await?;
+    let found: Option<&str> = match &answer {
+        Some(row) => row.try_get(0)?,
+        None => None,
+    };
+    Ok(found.map(|found| match found {
+        "trigger" => NotBulk::Trigger,
+        "index" => NotBulk::IgnoresDuplicates,
+        _ => NotBulk::Unanswered,
+    }))
 }
 
 impl Load {

@@ -41,6 +41,7 @@ mod java;
 mod mariadb;
 mod mysql;
 mod pgbouncer;
+mod pgpool;
 mod policy;
 mod postgres;
 mod process;
@@ -234,6 +235,18 @@ pub fn pgbouncer_with(settings: &[&str]) -> Result<Server, Error> {
 /// As [`pgbouncer`], and where it cannot be unpacked ([`Error::is_unavailable`]).
 pub fn pgbouncer_2() -> Result<Server, Error> {
     Server::start(pgbouncer::PgBouncer::newer()?)
+}
+
+/// Starts a private Pgpool-II before a private PostgreSQL and a [standby](postgres_standby) of it: queries that only read go
+/// to the standby, however much it lags, and all others to the primary. It is unpacked from Debian's next suite.
+///
+/// The URL is that of [`postgres`], with the port of Pgpool-II.
+///
+/// # Errors
+///
+/// When it cannot be unpacked ([`Error::is_unavailable`]), or does not start; the error quotes the end of its log.
+pub fn pgpool(primary: &Server, standby: &Server) -> Result<Server, Error> {
+    Server::start(pgpool::Pgpool::before(primary.port(), standby.port())?)
 }
 
 /// Starts a private H2 server, which emulates other databases: append `;MODE=Oracle` to the URL.
@@ -445,6 +458,7 @@ pub fn installed(name: &str) -> Result<String, Error> {
         "group_replication" => mysql::MySql::find().map(|found| found.version),
         "pgbouncer" => pgbouncer::find().map(|found| found.version),
         "pgbouncer_2" => pgbouncer::find_newer().map(|found| found.version),
+        "pgpool" => pgpool::find().map(|found| found.version),
         "h2" => h2::H2::find().map(|found| found.version),
         "redis" => redis::Redis::find().map(|found| found.version),
         "zookeeper" => zookeeper::ZooKeeper::find().map(|found| found.version),

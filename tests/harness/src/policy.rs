@@ -6,7 +6,7 @@ use crate::{Error, Server};
 
 /// The servers that live tests know: the name, what it stands for, and whether this crate starts
 /// one itself.
-const SERVERS: [(&str, &str, bool); 15] = [
+const SERVERS: [(&str, &str, bool); 16] = [
     ("postgres", "PostgreSQL", true),
     ("postgres_2", "a second PostgreSQL", true),
     ("mariadb", "MariaDB", true),
@@ -14,6 +14,7 @@ const SERVERS: [(&str, &str, bool); 15] = [
     ("galera", "a Galera cluster", true),
     ("pgbouncer", "PgBouncer", true),
     ("pgbouncer_2", "a newer PgBouncer", true),
+    ("pgpool", "Pgpool-II", true),
     ("h2", "H2", true),
     ("redis", "Redis", true),
     ("zookeeper", "ZooKeeper", true),
@@ -35,7 +36,7 @@ const SKIP: &str = "ORDID_TEST_SKIP";
 /// | `ORDID_TEST_SKIP=mariadb,mysql` | the named servers are skipped                |
 /// | `ORDID_TEST_MYSQL_SKIP=reason`  | that server is skipped, for this reason      |
 /// | `ORDID_TEST_POSTGRES_URL=...`   | that server is used, nothing is started      |
-/// | neither                         | PostgreSQL, MariaDB, Galera, MySQL, a group of MySQL, PgBouncer, H2, Redis and ZooKeeper are started privately, other servers are skipped |
+/// | neither                         | PostgreSQL, MariaDB, Galera, MySQL, a group of MySQL, PgBouncer, Pgpool-II, H2, Redis and ZooKeeper are started privately, other servers are skipped |
 ///
 /// A variable that is set to nothing counts as not set. `ORDID_TEST_NEWER_SERVERS=1` makes private servers of
 /// PostgreSQL and MariaDB, also the one behind PgBouncer, of packages of newer Debian suites: 18 and 11.8.
@@ -246,7 +247,7 @@ mod tests {
             decide("postgres", &[("ORDID_TEST_SKIP", "postgresql")]),
             Err(
                 "ORDID_TEST_SKIP names the unknown server `postgresql`: use one of postgres, \
-                 postgres_2, mariadb, mariadb_2, galera, pgbouncer, pgbouncer_2, h2, redis, zookeeper, \
+                 postgres_2, mariadb, mariadb_2, galera, pgbouncer, pgbouncer_2, pgpool, h2, redis, zookeeper, \
                  mysql, group_replication, mssql, oracle, etcd"
                     .to_owned()
             )
@@ -255,7 +256,7 @@ mod tests {
             decide("maria", &[]),
             Err(
                 "unknown server `maria`: use one of postgres, postgres_2, mariadb, mariadb_2, galera, pgbouncer, \
-                 pgbouncer_2, h2, \
+                 pgbouncer_2, pgpool, h2, \
                  redis, zookeeper, mysql, group_replication, mssql, oracle, etcd"
                     .to_owned()
             )

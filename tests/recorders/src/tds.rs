@@ -7,6 +7,10 @@
 //! of an answer. That SQL Server accepts the one and gives the other is for the live tests. As Babelfish,
 //! it refuses what Babelfish 4.3 was seen to refuse.
 //!
+//! The first flush into a table asks the catalog, in a transaction of its own, whether the table is protected. The recorder
+//! says yes unless a test says otherwise. It leaves the question out of the log, and the transaction if that has nothing but
+//! the question, as tests run in any order; [`Recorder::shows_catalog`] has all of it.
+//!
 //! ```text
 //! client ──TCP──> Recorder ──> log: Login, Batch, Rpc, Begin, Bulk, Commit ..
 //!        <──────  answers: what `Recorder::answer` queued, else the least that is right
@@ -23,7 +27,7 @@ mod types;
 mod wire;
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     io,
     net::{SocketAddr, TcpListener},
     sync::{Arc, Mutex, MutexGuard},
@@ -54,6 +58,10 @@ struct Shared {
     log: Vec<Received>,
     once: VecDeque<(String, Answer)>,
     always: Vec<(String, Answer)>,
+    /// Whether questions to the catalog stand in the log.
+    shows_catalog: bool,
+    /// The connections whose open transaction has a question to the catalog and nothing else.
+    asking: BTreeSet<usize>,
 }
 
 impl Recorder {
@@ -79,6 +87,8 @@ impl Recorder {
             log: Vec::new(),
             once: VecDeque::new(),
             always: Vec::new(),
+            shows_catalog: false,
+            asking: BTreeSet::new(),
         }));
         let for_connections = Arc::clone(&shared);
         thread::Builder::new().spawn(move || {
@@ -107,6 +117,11 @@ impl Recorder {
     /// told goes before, and among these the first.
     pub fn always(&self, part: &str, answer: Answer) {
         self.lock().always.push((part.to_owned(), answer));
+    }
+
+    /// Writes questions to the catalog down from now on.
+    pub fn shows_catalog(&self) {
+        self.lock().shows_catalog = true;
     }
 
     /// Says what columns a table has, to the question that a bulk load begins with.
@@ -143,6 +158,22 @@ impl Shared {
     /// Writes a request down and finds its answer.
     fn receive(&mut self, received: Received) -> Option<Answer> {
         let text = format!("{}$", received.request.text());
+        if text.contains(CATALOG) {
+            if self.shows_catalog {
+                self.log.push(received);
+            } else {
+                self.hide(received.connection);
+            }
+            return Some(self.of_catalog(&text));
+        }
+        if self.asking.remove(&received.connection) {
+            if received.request == Request::Rollback {
+                return None;
+            }
+            self.log.push(received);
+            let message = "the transaction of a question to the catalog was not rolled back";
+            return Some(Answer::failure(50_000, message));
+        }
         let refused = match self.version.contains("Babelfish") {
             true => babelfish::refuses(&received.request),
             false => None,
@@ -162,6 +193,23 @@ impl Shared {
         }
     }
 
+    /// Leaves a transaction out of the log that has just begun, to ask the catalog.
+    fn hide(&mut self, connection: usize) {
+        let last = self.log.iter().rposition(|it| it.connection == connection);
+        if let Some(last) = last.filter(|last| self.log[*last].request == Request::Begin) {
+            self.log.remove(last);
+            self.asking.insert(connection);
+        }
+    }
+
+    /// Answers a question to the catalog: all tables are protected, unless the test has said which.
+    fn of_catalog(&mut self, text: &str) -> Answer {
+        self.told(text).unwrap_or_else(|| {
+            let tables = text.matches(CATALOG).count();
+            Answer::texts((0..tables).map(|number| number.to_string()))
+        })
+    }
+
     /// Finds what the test has told it to answer.
     fn told(&mut self, text: &str) -> Option<Answer> {
         if let Some(found) = self.once.iter().position(|(part, _)| text.contains(part)) {
@@ -173,6 +221,9 @@ impl Shared {
             .map(|(_, answer)| answer.clone())
     }
 }
+
+/// Stands once for each table in a question to the catalog.
+const CATALOG: &str = " FROM sys.indexes AS i ";
 
 /// Asks how many rows the statement before it changed.
 const COUNTED: &str = "SELECT @@ROWCOUNT";

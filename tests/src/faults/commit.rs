@@ -8,7 +8,7 @@ use ordid_sqlx::Retry;
 use super::{
     Flusher, Found, Graph, Library, PATIENCE, Remote as _, Served, Shape, Site,
     cut::{EAGER, through},
-    on_server,
+    on_both, on_server,
 };
 use crate::{
     proxy::{At, Fault, Proxy},
@@ -29,7 +29,9 @@ pub(super) const MYSQL_WAITS: &str = "SELECT COUNT(*) FROM \
 /// Adds the tests of a library.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
     of::<L::Postgres>(servers, trials, "postgres", POSTGRES_WAITS);
-    of::<L::MySql>(servers, trials, "mariadb", MYSQL_WAITS);
+    on_both(trials, |trials, server| {
+        of::<L::MySql>(servers, trials, server, MYSQL_WAITS)
+    });
 }
 
 fn of<W: Flusher<Database: Served>>(

@@ -7,7 +7,8 @@ use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
 
 use super::{
-    Failed, Flusher, Found, Graph, Library, PATIENCE, Remote, Served, Shape, Site, on_server, times,
+    Failed, Flusher, Found, Graph, Library, PATIENCE, Remote, Served, Shape, Site, on_both,
+    on_server, times,
 };
 use crate::{
     proxy::{At, Fault, Proxy, Traffic},
@@ -18,7 +19,9 @@ use crate::{
 /// Adds the tests of a library.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
     of::<L::Postgres>(servers, trials, "postgres");
-    of::<L::MySql>(servers, trials, "mariadb");
+    on_both(trials, |trials, server| {
+        of::<L::MySql>(servers, trials, server)
+    });
 }
 
 fn of<W: Flusher<Database: Served>>(

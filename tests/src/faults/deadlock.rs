@@ -10,7 +10,9 @@ use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
 use sqlx::Sqlite;
 
-use super::{Flusher, Found, Graph, Library, PATIENCE, Shape, Site, on_file, on_server, times};
+use super::{
+    Flusher, Found, Graph, Library, PATIENCE, Shape, Site, on_both, on_file, on_server, times,
+};
 use crate::{
     servers::{Options, Servers},
     trials::Outcome,
@@ -30,7 +32,7 @@ const POSTGRES: &str = "\
     DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''20ms''', \
     current_database()); END$$";
 
-const MARIADB: &str = "\
+const MYSQL: &str = "\
     CREATE TABLE tallies (bucket BIGINT PRIMARY KEY, tally BIGINT NOT NULL) ENGINE=InnoDB; \
     INSERT INTO tallies VALUES (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0); \
     CREATE TRIGGER customers_tally AFTER INSERT ON customers FOR EACH ROW \
@@ -51,9 +53,11 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
             site.execute(POSTGRES).await?;
             ring::<L::Postgres>(site, retry, shape).await
         });
-        on_server::<L::MySql, _, _>(trials, servers, "mariadb", name, async move |site| {
-            site.execute(MARIADB).await?;
-            ring::<L::MySql>(site, retry, shape).await
+        on_both(trials, |trials, server| {
+            on_server::<L::MySql, _, _>(trials, servers, server, name, async move |site| {
+                site.execute(MYSQL).await?;
+                ring::<L::MySql>(site, retry, shape).await
+            });
         });
     }
     on_files::<L::Sqlite>(trials);

@@ -10,7 +10,7 @@ use super::{
     Flusher, Found, Graph, Library, PATIENCE, Remote as _, Shape, Site, Tally,
     cut::{EAGER, through},
     kill::{Changes, Process, Program, goes_on, guessed_again, kill_at_random, usual},
-    on_file, on_server, times, truth,
+    on_both, on_file, on_server, times, truth,
 };
 use crate::{
     proxy::{Fault, Proxy},
@@ -28,8 +28,10 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>, program: P
     on_server::<L::Postgres, _, _>(trials, servers, name, NAME, move |site| {
         resumed::<L::Postgres>(site, program)
     });
-    on_server::<L::MySql, _, _>(trials, servers, "mariadb", NAME, move |site| {
-        resumed::<L::MySql>(site, program)
+    on_both(trials, |trials, server| {
+        on_server::<L::MySql, _, _>(trials, servers, server, NAME, move |site| {
+            resumed::<L::MySql>(site, program)
+        });
     });
     on_files::<L::Sqlite>(trials, program);
     on_server::<L::Postgres, _, _>(trials, servers, name, MARKED, marked::<L::Postgres>);

@@ -14,8 +14,8 @@ use ordid_sqlx::{Flushed, Retry};
 use sqlx::{ConnectOptions as _, Sqlite};
 
 use super::{
-    Engine, Failed, Flusher, Found, Graph, Library, PATIENCE, Shape, Site, Tally, memory, on_file,
-    on_server, times,
+    Engine, Failed, Flusher, Found, Graph, Library, PATIENCE, Shape, Site, Tally, memory, on_both,
+    on_file, on_server, times,
 };
 use crate::{
     servers::{Options, Servers},
@@ -37,7 +37,9 @@ macro_rules! add {
 /// Adds the tests of a library, whose program does as [`run`] does.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>, program: Program) {
     add!(program; on_server::<L::Postgres>(trials, servers, "postgres"));
-    add!(program; on_server::<L::MySql>(trials, servers, "mariadb"));
+    on_both(trials, |trials, server| {
+        add!(program; on_server::<L::MySql>(trials, servers, server));
+    });
     on_files::<L::Sqlite>(trials, program);
 }
 

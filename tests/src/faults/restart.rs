@@ -13,14 +13,16 @@ use sqlx::Postgres;
 use super::{
     Flusher, Found, Graph, Library, PATIENCE, Served, Shape, Site, Tally,
     kill::{at_random, goes_on, guessed_again},
-    on_own_server, times,
+    on_both, on_own_server, times,
 };
 use crate::{servers::Servers, trials::Outcome};
 
 /// Adds the tests of a library.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
     of::<L::Postgres>(servers, trials, "postgres");
-    of::<L::MySql>(servers, trials, "mariadb");
+    on_both(trials, |trials, server| {
+        of::<L::MySql>(servers, trials, server)
+    });
     on_own_server::<L::Postgres, _, _>(
         trials,
         servers,

@@ -1,10 +1,10 @@
 //! A standby that lags behind its primary. After a lost COMMIT a router sends the client there, where rows that are
-//! committed are not seen yet, and nothing can be written.
+//! committed are not seen yet, and nothing can be written; or it sends only its queries there, as Pgpool-II does.
 
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use ordid_harness::Server;
+use ordid_harness::{Policy, Server};
 use ordid_sqlx::Retry;
 use sqlx::Postgres;
 
@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     proxy::{At, Fault, Proxy},
-    servers::Servers,
-    trials::Outcome,
+    servers::{Options, Servers},
+    trials::{Outcome, ignored, run},
 };
 
 /// All of the packet of a COMMIT: the primary has it, and its answer does not arrive.
@@ -32,6 +32,23 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         "standby::a_lost_commit_that_a_standby_does_not_show_is_unknown",
         lags::<L::Postgres>,
     );
+    let name = format!(
+        "postgres::{}standby::a_router_that_reads_from_a_standby_hides_no_lost_commit",
+        L::Postgres::PREFIX
+    );
+    let reason = match ordid_harness::policy("pgpool") {
+        Ok(Policy::Skip(reason)) => Some(reason),
+        _ => servers.url("postgres").err().or_else(|| {
+            let missing = ordid_harness::installed("pgpool").err();
+            missing.map(|error| error.to_string())
+        }),
+    };
+    trials.push(match reason {
+        Some(reason) => ignored(name, reason),
+        None => Trial::test(name, || {
+            run(async || reads_elsewhere::<L::Postgres>(ordid_harness::start("postgres")?).await)
+        }),
+    });
 }
 
 /// A primary, and a standby that repeats only what it is told to.
@@ -39,7 +56,7 @@ struct Pair {
     primary: Site<Postgres>,
     standby: Site<Postgres>,
     /// Stops it when it is dropped.
-    _standby: Server,
+    server: Server,
 }
 
 impl Pair {
@@ -49,7 +66,7 @@ impl Pair {
         Ok(Self {
             primary: site,
             standby: Site::open(standby.url().parse()?),
-            _standby: standby,
+            server: standby,
         })
     }
 
@@ -112,6 +129,57 @@ async fn lags<W: Flusher<Database = Postgres>>(server: Server) -> Outcome {
         outcome.map_err(|error| format!("changes, {fault:?}: {error}"))?;
     }
     refuses::<W>(&pair).await
+}
+
+/// The router sends what only reads to the standby, so that no question after a lost COMMIT shows the rows; and what writes
+/// to the primary, which refuses them a second time.
+async fn reads_elsewhere<W: Flusher<Database = Postgres>>(server: Server) -> Outcome {
+    let pair = Pair::start(&server).await?;
+    let router = ordid_harness::pgpool(&server, &pair.server)?;
+    let routed = Postgres::through(pair.primary.options(), router.port());
+    let reads = "SELECT pg_is_in_recovery()::int::int8";
+    assert_eq!(
+        Site::<Postgres>::open(routed.clone())
+            .numbers(reads)
+            .await?,
+        [1]
+    );
+    for unit in 0..times(4, 8) {
+        let fault = if unit & 1 == 0 { ANSWER } else { COMMIT };
+        let outcome = behind_router::<W>(&pair, &routed, unit, fault).await;
+        outcome.map_err(|error| format!("{unit}, {fault:?}: {error}"))?;
+    }
+    Ok(())
+}
+
+async fn behind_router<W: Flusher<Database = Postgres>>(
+    pair: &Pair,
+    router: &Options<Postgres>,
+    unit: u32,
+    fault: Fault,
+) -> Outcome {
+    pair.pause().await?;
+    let graph = Graph::new(unit, Shape::SMALL);
+    let mut work = W::begin(EAGER);
+    if unit & 2 == 0 {
+        work = work.with_marker();
+    }
+    work.add_graph(&graph);
+    let proxy = Proxy::start(Postgres::address(router)?).await?;
+    proxy.plan([fault]);
+    let through = Postgres::through(router, proxy.port());
+    // In the flush that loses the COMMIT, and in the next one.
+    for _ in 0..2 {
+        let outcome = work.flush_to(&through, PATIENCE).await;
+        pair.primary.judge(&graph, &work, &outcome).await?;
+        match outcome {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_commit_unknown => {}
+            Err(error) => return Err(format!("it is not unknown: {error}").into()),
+        }
+    }
+    pair.catch_up().await?;
+    pair.primary.flush_again(&graph, &mut work).await
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,7 @@ use super::{Flusher, Served, Site};
 use crate::{
     servers::Servers,
     soak,
-    trials::{Outcome, ignored, on_scratch, run},
+    trials::{Outcome, ignored, leave_to_the_soak, on_scratch, run},
 };
 
 /// How often a fault is tried: `cargo xtask soak` asks for more.
@@ -36,6 +36,16 @@ pub fn on_server<W, T, F>(
         pool.close().await;
         test(Site::create(options).await?).await
     });
+}
+
+/// Adds tests on MariaDB, and in the soak the same on MySQL itself.
+pub fn on_both(trials: &mut Vec<Trial>, add: impl Fn(&mut Vec<Trial>, &'static str)) {
+    add(trials, "mariadb");
+    let mut of_mysql = Vec::new();
+    add(&mut of_mysql, "mysql");
+    let reason = "it runs on MariaDB, and in cargo xtask soak on MySQL";
+    leave_to_the_soak(&mut of_mysql, reason);
+    trials.append(&mut of_mysql);
 }
 
 /// Adds a test with a server of its own, to be killed.

@@ -97,9 +97,16 @@ impl Answer {
 
     /// A row with one `nvarchar`.
     pub fn text(value: &str) -> Self {
-        let value = value.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        Self::texts([value])
+    }
+
+    /// Rows with one `nvarchar` each.
+    pub fn texts<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> Self {
         let column = Column::new("", Type::nvarchar(64));
-        Self::rows([column], [vec![Some(value)]])
+        let rows = values
+            .into_iter()
+            .map(|value| vec![Some(utf16(value.as_ref()))]);
+        Self::rows([column], rows)
     }
 
     /// An error of severity 14 that leaves the transaction as it is, as constraints do.

@@ -39,7 +39,11 @@ pub(crate) fn serve(
         };
         let request = received.request.clone();
         let sent_in = received.transaction;
-        let answer = lock(shared).receive(received);
+        let (answer, asks_catalog) = {
+            let mut shared = lock(shared);
+            let asks_catalog = shared.asking.contains(&connection);
+            (shared.receive(received), asks_catalog)
+        };
         let mut tokens = Tokens::default();
         match (answer, request) {
             (Some(Answer::HangUp), _) | (_, Request::Unknown(_)) => return Ok(()),
@@ -63,6 +67,10 @@ pub(crate) fn serve(
             (None, Request::Rollback) if open != 0 && open == sent_in => {
                 tokens.rolled_back(open);
                 tokens.done(0, 0);
+                if asks_catalog {
+                    // As if it had not been.
+                    begun -= 1;
+                }
                 open = 0;
             }
             (None, Request::Commit | Request::Rollback | Request::Save(_)) if open == 0 => {

@@ -1,6 +1,7 @@
 //! Updates, deletes, circles and deferred constraints.
 
 use ordid::Assigned;
+use ordid_oracle::EngineProfile;
 
 use super::*;
 
@@ -490,4 +491,56 @@ fn what_is_declared_deferrable_is_deferred() {
     work.add(Pair { id, other: id });
     work.flush(&recorder.connection).expect("flushed");
     assert_eq!(recorder.statements()[7..], [INTO_PAIRS, "COMMIT"]);
+}
+
+#[derive(OrderedKey)]
+#[ordid(schema = "SHOP", table = "BY_MONTH")]
+struct Partitioned {
+    #[ordid(key)]
+    id: CustomerId,
+}
+
+/// A row of such a table would not be refused a second time, so only a marker row says whether a flush was committed. The
+/// question names table, key and columns as text.
+#[test]
+fn a_table_that_is_not_protected_gets_a_marker_row() {
+    const INTO: &str = r#"INSERT INTO "SHOP"."BY_MONTH" ("id") VALUES (:1)"#;
+    let partitioned = || {
+        let mut work = UnitOfWork::new();
+        let id = CustomerId::generate();
+        work.add(Partitioned { id });
+        work
+    };
+    let asked = "SELECT TO_CHAR(0) FROM (SELECT MAX(o) KEEP (DENSE_RANK FIRST ORDER BY p) o, \
+                 MAX(t) KEEP (DENSE_RANK FIRST ORDER BY p) t FROM (SELECT owner o, object_name t, 0 p \
+                 FROM all_objects WHERE owner = 'SHOP' AND object_name = 'BY_MONTH' ";
+    let recorder = Recorder::new(&format!("rows - {asked}\n"));
+    for _ in 0..2 {
+        let before = recorder.statements().len();
+        partitioned().flush(&recorder.connection).expect("flushed");
+        assert_eq!(recorder.statements()[before..], [RECORD, INTO, "COMMIT"]);
+    }
+
+    // A catalog that cannot be asked says nothing.
+    let before = recorder.statements().len();
+    recorder.script("statement 942 SELECT TO_CHAR(0) FROM (SELECT MAX(o) KEEP\n");
+    partitioned().flush(&recorder.connection).expect("flushed");
+    assert_eq!(recorder.statements()[before..], [INTO, "COMMIT"]);
+}
+
+/// So that neither side holds hundreds of megabytes at once.
+#[test]
+fn statements_end_at_so_many_bytes() {
+    let mut work = UnitOfWork::new();
+    let name = "a".repeat(200);
+    for _ in 0..6_000 {
+        work.add(customer(Some(&name), 0));
+    }
+    let recorder = Recorder::new("");
+    let mut engine = EngineProfile::ORACLE;
+    engine.max_bytes = 100_000;
+    let flushed = work.with_engine(engine).flush(&recorder.connection);
+    let flushed = flushed.expect("flushed");
+    // 232 bytes a row: each chunk of a thousand rows goes by three statements.
+    assert_eq!((flushed.rows(), flushed.tables[0].statements), (6_000, 18));
 }

@@ -17,7 +17,11 @@
  * A code may have two numbers behind it: how often it is so, and how often it is not before. A row of
  * INSERT is known by its first value, others by their last.
  *
- * Signatures: Oracle Call Interface Programmer's Guide; struct layouts are the recorder's own. */
+ * Signatures: Oracle Call Interface Programmer's Guide; struct layouts are the recorder's own.
+ *
+ * The first flush into a table asks the catalog whether the table is protected. That question and its
+ * ROLLBACK are not written down, as the tests run in any order. All tables are, unless a script says no.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +47,8 @@ typedef struct Handle {
     int asked[MAX_LINES]; /* of a server: how often each line of the script was the case */
     char *log;         /* of a server; of a service and a session its server's */
     int in_transaction;
+    int calls;         /* of a server: since the last transaction */
+    int asks_catalog;  /* of a server: the open transaction has a question to the catalog and nothing else */
     uint32_t timeout;  /* of a service: ms that a call may take */
     struct Handle *server;
     char *sql;         /* of a statement */
@@ -291,7 +297,11 @@ int OCIStmtExecute(void *service, void *statement, void *error, uint32_t rows, u
                    const void *in, void *out, uint32_t mode) {
     Handle *h = statement, *server = h->server;
     char line[8192], asked[600];
-    say(server, h->sql);
+    int of_catalog = strstr(h->sql, " all_indexes ") != NULL;
+    if (server->asks_catalog) say(server, "NOT ROLLED BACK:");
+    server->asks_catalog = of_catalog && !server->calls;
+    server->calls++;
+    if (!of_catalog) say(server, h->sql);
     last_statement = h;
     h->error_count = h->row_count = 0;
     int code = scripted(server, "statement", h->sql);
@@ -303,6 +313,7 @@ int OCIStmtExecute(void *service, void *statement, void *error, uint32_t rows, u
     } else rows = 1;
     h->columns = 1;
     const char *words = said(server, h->kind == SELECT ? "rows" : "changed", h->sql);
+    if (!words && of_catalog) words = "0;1;2;3;4;5;6;7"; /* the numbers of the tables */
     if (h->kind != SELECT) h->changed = words ? atoi(words) : 0;
     int scripted_rows = h->kind == SELECT && words;
     if (scripted_rows) {
@@ -346,7 +357,7 @@ int OCIStmtExecute(void *service, void *statement, void *error, uint32_t rows, u
             snprintf(asked, sizeof asked, "found %s", text);
             if (h->kind == SELECT && !scripted_rows) h->found = h->numbers[0] = scripted(server, asked, 0);
         }
-        say(server, line);
+        if (!of_catalog) say(server, line);
     }
     if (code) return fail(error, code);
     if (mode & COMMIT) {
@@ -407,6 +418,7 @@ int OCIErrorGet(void *handle, uint32_t record, char *state, int32_t *code, char 
 
 int OCITransCommit(void *service, void *error, uint32_t flags) {
     Handle *server = ((Handle *)service)->server;
+    server->calls = 0;
     say(server, "COMMIT");
     int code = scripted(server, "commit", 0);
     if (code) return fail(error, code);
@@ -416,6 +428,8 @@ int OCITransCommit(void *service, void *error, uint32_t flags) {
 
 int OCITransRollback(void *service, void *error, uint32_t flags) {
     Handle *server = ((Handle *)service)->server;
+    server->calls = 0;
+    if (server->asks_catalog) return server->asks_catalog = 0, OK;
     say(server, "ROLLBACK");
     int code = scripted(server, "rollback", 0);
     if (code) return fail(error, code);

@@ -678,10 +678,10 @@ async fn a_load_and_changes_go_together() {
     assert_eq!((table.bulk, table.deleted, table.statements), (3_000, 1, 2));
     let log = recorder.take();
     let texts = texts(&log);
-    assert_eq!(texts[2..4], ["BEGIN", RECORD]);
-    assert!(texts[5].starts_with("INSERT BULK"));
-    assert!(matches!(log[6].request, Request::Bulk(_)));
-    assert_eq!(texts[7..], [delete("@P1"), "COMMIT".to_owned()]);
+    assert_eq!(texts[3..5], ["BEGIN", RECORD]);
+    assert!(texts[6].starts_with("INSERT BULK"));
+    assert!(matches!(log[7].request, Request::Bulk(_)));
+    assert_eq!(texts[8..], [delete("@P1"), "COMMIT".to_owned()]);
 }
 
 /// What has no key, and what is done twice with one row, is told before anything is sent.

@@ -283,13 +283,52 @@ async fn under_xact_abort_no_row_is_sent_outside_a_transaction() {
     assert_eq!(error.key(), Some(&keys[0].to_string()[..]));
     client.begin_transaction().await.unwrap();
     let error = work.flush_in(&mut client).await.unwrap_err();
-    assert!(error.is_unique_violation());
+    assert!(
+        error.is_unique_violation() && error.is_transaction_over(),
+        "{error}"
+    );
     let log = recorder.take();
     for received in &log {
         if received.request.text().starts_with("INSERT") {
             assert_ne!(received.transaction, 0);
         }
     }
+}
+
+/// A deadlock ends the user's transaction, and with it the savepoint.
+#[tokio::test]
+async fn a_deadlock_inside_the_users_transaction_says_that_it_is_over() {
+    let (recorder, mut client) = recorded().await;
+    let (mut work, _) = three_orders();
+    recorder.always(
+        "INSERT",
+        Answer::fatal(1205, "chosen as the deadlock victim"),
+    );
+    client.begin_transaction().await.unwrap();
+    let error = work.flush_in(&mut client).await.unwrap_err();
+    assert!(
+        error.is_deadlock() && error.is_transaction_over(),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("begin another transaction"),
+        "{error}"
+    );
+    assert_eq!(work.len(), 3);
+
+    // A lock that does not come in time leaves the transaction as it is.
+    let (recorder, mut client) = recorded().await;
+    recorder.always(
+        "INSERT",
+        Answer::failure(1222, "Lock request time out period exceeded."),
+    );
+    client.begin_transaction().await.unwrap();
+    let error = work.flush_in(&mut client).await.unwrap_err();
+    assert!(
+        error.is_transient() && !error.is_transaction_over(),
+        "{error}"
+    );
+    client.rollback_transaction().await.unwrap();
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! makes of the answers. The peer is a recorder, no SQL engine.
 
 use super::{
-    ASK,
+    ASK, RECORD,
     entities::{
         Customer, CustomerId, Event, Order, OrderId, Tree, TreeId, connect, customers, orders,
         orders_of, readings, recorded, sent_in, texts,
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_core::layout::guid;
 use ordid_recorders::tds::{Answer, BABELFISH, Column, Recorder, Request, Type};
-use ordid_tiberius::UnitOfWork;
+use ordid_tiberius::{NotBulk, UnitOfWork};
 
 #[tokio::test]
 async fn a_graph_goes_parents_first_in_one_transaction() {
@@ -145,11 +145,11 @@ async fn keys_without_order_are_sent_in_the_servers() {
     work.flush(&mut client).await.unwrap();
     let log = recorder.take();
     assert!(
-        texts(&log)[4].ends_with("ORDER([id] ASC))"),
+        texts(&log)[5].ends_with("ORDER([id] ASC))"),
         "{}",
-        texts(&log)[4]
+        texts(&log)[5]
     );
-    let Request::Bulk(bulk) = &log[5].request else {
+    let Request::Bulk(bulk) = &log[6].request else {
         panic!("no rows")
     };
     keys.sort_by_key(|key| guid::sql_server_sort_key(key.to_raw().as_bytes()));
@@ -193,6 +193,25 @@ async fn statements_keep_to_the_limits() {
     assert_eq!(parameters, [1_000, 1_000, 100, 2_097, 2_097, 306]);
 }
 
+/// A statement ends at a megabyte of values, so that neither side holds hundreds of them at once. Text is UTF-16.
+#[tokio::test]
+async fn statements_end_at_so_many_bytes() {
+    let (recorder, mut client) = recorded().await;
+    let mut work = UnitOfWork::new();
+    for _ in 0..5 {
+        work.add(Customer {
+            id: CustomerId::generate(),
+            name: "a".repeat(300_000),
+            note: None,
+        });
+    }
+    let flushed = work.flush(&mut client).await.unwrap();
+    assert_eq!((flushed.rows(), flushed.tables[0].statements), (5, 3));
+    let log = recorder.take();
+    let rows = log.iter().map(|it| it.request.arguments().len() / 3);
+    assert_eq!(rows.filter(|rows| *rows > 0).collect::<Vec<_>>(), [2, 2, 1]);
+}
+
 #[tokio::test]
 async fn a_large_table_is_loaded_in_the_order_of_its_key() {
     let (recorder, mut client) = recorded().await;
@@ -218,12 +237,19 @@ async fn a_large_table_is_loaded_in_the_order_of_its_key() {
     );
 
     let log = recorder.take();
+    let left_out = "SELECT N'unknown' WHERE NOT EXISTS (SELECT 1 FROM sys.tables WHERE object_id = OBJECT_ID(N'[shop].[my]]orders]')) \
+         UNION ALL SELECT N'trigger' FROM sys.triggers AS t \
+         JOIN sys.trigger_events AS e ON e.object_id = t.object_id AND e.type = 1 \
+         WHERE t.parent_id = OBJECT_ID(N'[shop].[my]]orders]') AND t.is_instead_of_trigger = 1 AND t.is_disabled = 0 \
+         UNION ALL SELECT N'index' FROM sys.indexes WHERE object_id = OBJECT_ID(N'[shop].[my]]orders]') \
+         AND ignore_dup_key = 1";
     let columns = "SELECT TOP 0 [id], [customer], [total] FROM [shop].[my]]orders]";
     assert_eq!(
         texts(&log),
         [
             ASK,
-            // To see whether the rows fit; outside the transaction, since it may fail.
+            // Both outside the transaction, since they may fail: to see whether rows may be left out, and whether they fit.
+            left_out,
             columns,
             "BEGIN",
             // tiberius' own, for the types that it declares.
@@ -234,8 +260,8 @@ async fn a_large_table_is_loaded_in_the_order_of_its_key() {
             "COMMIT",
         ]
     );
-    assert_eq!(sent_in(&log[..5]), [0, 0, 0, 1, 1]);
-    let Request::Bulk(bulk) = &log[5].request else {
+    assert_eq!(sent_in(&log[..6]), [0, 0, 0, 0, 1, 1]);
+    let Request::Bulk(bulk) = &log[6].request else {
         panic!("no rows")
     };
     assert_eq!(bulk.rows.len(), 3_000);
@@ -278,12 +304,38 @@ async fn a_table_that_refers_to_itself_gets_no_hint_where_parents_break_the_orde
         let flushed = work.flush(&mut client).await.unwrap();
         assert_eq!(flushed.tables[0].bulk, 4_100);
         let log = recorder.take();
-        assert!(texts(&log)[4].ends_with(hint), "{:?}", texts(&log)[4]);
-        let Request::Bulk(bulk) = &log[5].request else {
+        assert!(texts(&log)[5].ends_with(hint), "{:?}", texts(&log)[5]);
+        let Request::Bulk(bulk) = &log[6].request else {
             panic!("no rows")
         };
         let last = bulk.rows[4_099][1].is_some();
         assert_eq!(last, parent_above, "the child comes behind its parent");
+    }
+}
+
+/// The answer to a load has no count, so that nothing would show that rows are missing. Statements are counted.
+#[tokio::test]
+async fn a_table_that_may_leave_rows_out_is_not_loaded() {
+    for (found, reason) in [
+        ("unknown", NotBulk::Unanswered),
+        ("trigger", NotBulk::Trigger),
+        ("index", NotBulk::IgnoresDuplicates),
+    ] {
+        let (recorder, mut client) = recorded().await;
+        recorder.table("[shop].[my]]orders]", orders());
+        recorder.once("ignore_dup_key = 1", Answer::text(found));
+        let mut work = orders_of(CustomerId::generate(), 3_000);
+        let flushed = work.flush(&mut client).await.unwrap();
+        let table = &flushed.tables[0];
+        assert_eq!(
+            (table.bulk, table.statements, table.not_bulk),
+            (0, 5, Some(reason))
+        );
+        assert!(
+            texts(&recorder.take())
+                .iter()
+                .all(|sql| !sql.contains("BULK"))
+        );
     }
 }
 
@@ -361,7 +413,7 @@ async fn values_of_all_types_are_loaded_as_they_are_bound() {
     }
     assert_eq!(work.flush(&mut client).await.unwrap().tables[0].bulk, 2_000);
     let log = recorder.take();
-    let Request::Bulk(bulk) = &log[5].request else {
+    let Request::Bulk(bulk) = &log[6].request else {
         panic!("no rows: {:?}", texts(&log))
     };
     let loaded = &bulk.rows[7];
@@ -527,4 +579,136 @@ async fn babelfish_is_a_flavour_of_its_own() {
     });
     let error = work.flush(&mut client).await.unwrap_err();
     assert!(error.is_wrong_database());
+}
+
+#[derive(OrderedKey)]
+#[ordid(schema = "it's", table = "by]month")]
+struct Partitioned {
+    #[ordid(key)]
+    id: OrderId,
+    total: i64,
+}
+
+fn partitioned() -> UnitOfWork {
+    let mut work = UnitOfWork::new();
+    work.add(Partitioned {
+        id: OrderId::generate(),
+        total: 1,
+    });
+    work
+}
+
+const INTO_PARTITIONED: &str =
+    "INSERT INTO [it's].[by]]month] ([id], [total]) VALUES (@P1, @P2); SELECT @@ROWCOUNT";
+
+/// A row of such a table would not be refused a second time, so only a marker row says whether a flush was committed. No
+/// answer says that the table is protected, so each flush asks again.
+#[tokio::test]
+async fn a_table_that_is_not_protected_gets_a_marker_row() {
+    let (recorder, mut client) = recorded().await;
+    recorder.always("FROM sys.indexes AS i", Answer::texts::<&str>([]));
+    for _ in 0..2 {
+        partitioned().flush(&mut client).await.unwrap();
+        let sent = [ASK, "BEGIN", RECORD, INTO_PARTITIONED, "COMMIT"];
+        assert_eq!(texts(&recorder.take()), sent);
+    }
+
+    recorder.once(
+        "ordid_flushes",
+        Answer::failure(208, "Invalid object name 'ordid_flushes'."),
+    );
+    let error = partitioned().flush(&mut client).await.unwrap_err();
+    assert!(error.is_flushes_table_missing(), "{error}");
+}
+
+/// A user who may not read the catalog flushes all the same.
+#[tokio::test]
+async fn a_catalog_that_cannot_be_asked_says_nothing() {
+    let (recorder, mut client) = recorded().await;
+    recorder.always(
+        "FROM sys.indexes AS i",
+        Answer::failure(229, "The SELECT permission was denied"),
+    );
+    partitioned().flush(&mut client).await.unwrap();
+    let sent = [ASK, "BEGIN", INTO_PARTITIONED, "COMMIT"];
+    assert_eq!(texts(&recorder.take()), sent);
+}
+
+/// The question is a transaction of its own. A table that is protected is asked about once.
+#[tokio::test]
+async fn the_catalog_is_asked_in_a_transaction_of_its_own() {
+    #[derive(OrderedKey)]
+    #[ordid(table = "asked once")]
+    struct AskedOnce {
+        #[ordid(key)]
+        id: OrderId,
+    }
+
+    let (recorder, mut client) = recorded().await;
+    recorder.shows_catalog();
+    let mut flush = async || {
+        let mut work = UnitOfWork::new();
+        work.add(AskedOnce {
+            id: OrderId::generate(),
+        });
+        work.flush(&mut client).await.unwrap();
+        recorder.take()
+    };
+    let log = flush().await;
+    let question = "SELECT CONVERT(nvarchar(64), 0, 121) FROM sys.indexes AS i \
+                    WHERE i.object_id = OBJECT_ID(N'[asked once]') AND i.is_unique = 1 AND i.is_disabled = 0 \
+                    AND i.is_hypothetical = 0 AND EXISTS (SELECT 1 FROM sys.index_columns AS x \
+                    LEFT JOIN sys.columns AS c ON c.object_id = x.object_id AND c.column_id = x.column_id \
+                    WHERE x.object_id = i.object_id AND x.index_id = i.index_id AND x.key_ordinal > 0 \
+                    AND x.is_included_column = 0) AND NOT EXISTS (SELECT 1 FROM sys.index_columns AS x \
+                    LEFT JOIN sys.columns AS c ON c.object_id = x.object_id AND c.column_id = x.column_id \
+                    WHERE x.object_id = i.object_id AND x.index_id = i.index_id AND x.key_ordinal > 0 \
+                    AND x.is_included_column = 0 AND (c.column_id IS NULL OR c.name NOT IN (N'id') \
+                    OR (c.is_nullable = 1 AND c.name NOT IN (N'id')))) AND i.has_filter = 0 \
+                    AND i.ignore_dup_key = 0 AND NOT EXISTS (SELECT 1 FROM sys.triggers AS t \
+                    WHERE t.parent_id = i.object_id AND t.is_instead_of_trigger = 1 AND t.is_disabled = 0 \
+                    AND EXISTS (SELECT 1 FROM sys.trigger_events AS e WHERE e.object_id = t.object_id AND e.type = 1))";
+    let insert = "INSERT INTO [asked once] ([id]) VALUES (@P1); SELECT @@ROWCOUNT";
+    let sent = [
+        ASK, "BEGIN", question, "ROLLBACK", "BEGIN", insert, "COMMIT",
+    ];
+    assert_eq!(texts(&log), sent);
+    assert_eq!(sent_in(&log), [0, 0, 1, 1, 0, 2, 2]);
+    assert_eq!(texts(&flush().await), [ASK, "BEGIN", insert, "COMMIT"]);
+}
+
+/// Their names stand in the question as text.
+#[tokio::test]
+async fn the_catalog_is_asked_about_table_key_and_columns() {
+    for part in [
+        "OBJECT_ID(N'[it''s].[by]]month]') AND i.is_unique = 1 ",
+        "c.name NOT IN (N'id', N'total') OR (c.is_nullable = 1 AND c.name NOT IN (N'id'))",
+    ] {
+        let (recorder, mut client) = recorded().await;
+        recorder.always(part, Answer::texts::<&str>([]));
+        partitioned().flush(&mut client).await.unwrap();
+        assert_eq!(texts(&recorder.take())[2], RECORD, "{part}");
+    }
+}
+
+#[tokio::test]
+async fn babelfish_is_asked_in_the_same_way() {
+    #[derive(OrderedKey)]
+    #[ordid(table = "leaves")]
+    struct Leaf {
+        #[ordid(key)]
+        id: TreeId,
+    }
+
+    let recorder = Recorder::start_as(BABELFISH).unwrap();
+    let mut client = connect(&recorder).await;
+    let question = "c.name NOT IN (N'id')))) AND i.is_padded = 0 AND NOT EXISTS (SELECT 1 FROM sys.triggers AS t \
+                    WHERE t.parent_id = i.object_id AND t.is_instead_of_trigger = 1 AND t.is_disabled = 0 )";
+    recorder.always(question, Answer::texts::<&str>([]));
+    let mut work = UnitOfWork::for_babelfish();
+    work.add(Leaf {
+        id: TreeId::generate(),
+    });
+    work.flush(&mut client).await.unwrap();
+    assert_eq!(texts(&recorder.take())[2], RECORD);
 }
