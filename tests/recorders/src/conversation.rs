@@ -78,8 +78,10 @@ pub const BIGINT: u32 = 20;
 pub struct Table {
     /// Its name.
     pub name: &'static str,
-    /// Its columns, the key first.
+    /// Its columns, those of the key first.
     pub columns: &'static [Column],
+    /// How many columns the key has.
+    pub keys: usize,
 }
 
 /// A peer on a free port of 127.0.0.1. Its threads end with their connections.

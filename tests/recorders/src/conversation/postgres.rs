@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     BIGINT, Column, Conversation, Refusal, TEXT, UUID, codes,
-    session::{Reply, Session, Transaction, Value, first_word, table_and_columns},
+    session::{Reply, Session, Transaction, Value, first_word, key_of, table_and_columns},
 };
 
 const OID: u32 = 26;
@@ -339,10 +339,10 @@ fn copy(
     }
     let mut body = Body(data.get(19..).unwrap_or_default());
     let mut keys = Vec::new();
+    let key = session.keys(&table);
     while let columns @ 1..0x8000 = body.count() {
-        let mut row = (0..columns).map(|_| body.value());
-        keys.extend(row.next().flatten());
-        row.for_each(drop);
+        let row: Vec<_> = (0..columns).map(|_| body.value()).collect();
+        keys.extend(row.get(..key).and_then(key_of));
     }
     match session.insert_keys(table, keys) {
         Reply::Done(rows) => out.done("COPY", rows),

@@ -74,6 +74,20 @@ impl<'c> Session<'c> {
             .unwrap_or_default()
     }
 
+    /// Returns how many columns the key of a table has.
+    pub(super) fn keys(&self, table: &str) -> usize {
+        let shared = lock(self.shared);
+        let found = shared.tables.iter().find(|it| it.name == table);
+        found.map_or(1, |it| it.keys)
+    }
+
+    /// Returns how many rows a `DELETE` has, whose values are keys.
+    fn rows_of_keys(&self, sql: &str, values: &[Option<Vec<u8>>]) -> u64 {
+        let table = sql.split_once(" FROM ").map(|(_, from)| first_name(from));
+        let keys = table.map_or(1, |table| self.keys(&table));
+        (values.len() / keys).max(1) as u64
+    }
+
     /// Returns why a statement is refused where it is prepared: the engine does not have it.
     pub(super) fn refuses_to_prepare(&mut self, sql: &str) -> Option<Refusal> {
         let lacks = |answer: &Answer| matches!(answer, Answer::Fails(it) if it.is_unsupported());
@@ -131,7 +145,7 @@ impl<'c> Session<'c> {
             ("INSERT", _) => return self.insert(sql, values),
             ("COPY", _) => return Reply::Copy,
             ("UPDATE", _) => return Reply::Done(rows_of_values(sql)),
-            ("DELETE", _) => return Reply::Done(values.len().max(1) as u64),
+            ("DELETE", _) => return Reply::Done(self.rows_of_keys(sql, values)),
             ("SELECT", _) => return Reply::Rows(self.select(sql, values)),
             _ => {}
         }
@@ -149,8 +163,9 @@ impl<'c> Session<'c> {
         let Some((table, columns)) = table_and_columns(sql) else {
             return Reply::Refused(codes::SYNTAX);
         };
+        let keys = self.keys(&table);
         let rows = values.chunks(columns);
-        let keys = rows.filter_map(|row| row.first().cloned().flatten());
+        let keys = rows.filter_map(|row| key_of(row.get(..keys)?));
         self.insert_keys(table, keys.collect())
     }
 
@@ -182,16 +197,23 @@ impl<'c> Session<'c> {
             return vec![vec![Value::Text(self.version().to_owned())]];
         }
         let table = sql.split_once(" FROM ").map(|(_, from)| first_name(from));
-        let (Some(table), [Some(key)]) = (table, values) else {
+        let key = (!values.is_empty()).then(|| key_of(values)).flatten();
+        let (Some(table), Some(key)) = (table, key) else {
             return Vec::new();
         };
-        let row = (table, key.clone());
+        let row = (table, key);
         let is_there = self.pending.contains(&row) || lock(self.shared).committed.contains(&row);
         match is_there {
             true => vec![vec![Value::Text("1".to_owned())]],
             false => Vec::new(),
         }
     }
+}
+
+/// Returns the values of a key, one behind the other, if none is NULL.
+pub(super) fn key_of(values: &[Option<Vec<u8>>]) -> Option<Vec<u8>> {
+    let values: Option<Vec<_>> = values.iter().map(Option::as_deref).collect();
+    values.map(|values| values.concat())
 }
 
 /// Returns the word that a statement begins with.

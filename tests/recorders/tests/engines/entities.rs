@@ -42,6 +42,16 @@ pub(crate) mod plain {
         pub(crate) customer: CustomerId,
         pub(crate) total: i64,
     }
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "items")]
+    pub(crate) struct Item {
+        #[ordid(key, parent)]
+        pub(crate) customer: CustomerId,
+        #[ordid(key)]
+        pub(crate) id: OrderId,
+        pub(crate) total: i64,
+    }
 }
 
 /// Declares the entities of Diesel and diesel-async, whose key columns have this type in `table!`.
@@ -75,6 +85,17 @@ macro_rules! of_diesel {
                 }
             }
 
+            diesel::table! {
+                use diesel::sql_types::BigInt;
+                use super::Key;
+
+                items (customer, id) {
+                    customer -> Key,
+                    id -> Key,
+                    total -> BigInt,
+                }
+            }
+
             #[derive(OrderedKey)]
             #[diesel(table_name = customers)]
             #[ordid(diesel)]
@@ -92,6 +113,17 @@ macro_rules! of_diesel {
                 pub(crate) customer: CustomerId,
                 pub(crate) total: i64,
             }
+
+            #[derive(OrderedKey)]
+            #[diesel(table_name = items)]
+            #[ordid(diesel)]
+            pub(crate) struct Item {
+                #[ordid(key, parent)]
+                pub(crate) customer: CustomerId,
+                #[ordid(key)]
+                pub(crate) id: OrderId,
+                pub(crate) total: i64,
+            }
         }
     };
 }
@@ -102,6 +134,7 @@ of_diesel!(diesel_mysql: Binary);
 /// Entities of `SeaORM`.
 pub(crate) mod sea {
     pub(crate) use customer::Model as Customer;
+    pub(crate) use item::Model as Item;
     pub(crate) use order::Model as Order;
 
     pub(crate) mod customer {
@@ -116,6 +149,29 @@ pub(crate) mod sea {
             #[sea_orm(primary_key, auto_increment = false)]
             pub id: CustomerId,
             pub name: String,
+        }
+
+        #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+        pub enum Relation {}
+
+        impl ActiveModelBehavior for ActiveModel {}
+    }
+
+    pub(crate) mod item {
+        use ordid::OrderedKey;
+        use sea_orm::entity::prelude::*;
+
+        use super::super::{CustomerId, OrderId};
+
+        #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+        #[sea_orm(table_name = "items")]
+        pub struct Model {
+            #[sea_orm(primary_key, auto_increment = false)]
+            #[ordid(parent)]
+            pub customer: CustomerId,
+            #[sea_orm(primary_key, auto_increment = false)]
+            pub id: OrderId,
+            pub total: i64,
         }
 
         #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -151,21 +207,30 @@ pub(crate) const TABLES: &[Table] = &[
     Table {
         name: "customers",
         columns: &[("id", UUID), ("name", TEXT)],
+        keys: 1,
     },
     Table {
         name: "orders",
         columns: &[("id", UUID), ("customer", UUID), ("total", BIGINT)],
+        keys: 1,
+    },
+    Table {
+        name: "items",
+        columns: &[("customer", UUID), ("id", UUID), ("total", BIGINT)],
+        keys: 2,
     },
 ];
 
 /// What is flushed: a customer with so many orders, which are added first; whether an order that is there is changed, or so
-/// many of them are changed and deleted.
+/// many of them are changed and deleted; and so many items, whose keys begin with the customer's, of which another one is changed
+/// and another one deleted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows {
     pub(crate) orders: usize,
     pub(crate) changes: bool,
     pub(crate) updates: usize,
     pub(crate) deletes: usize,
+    pub(crate) items: usize,
 }
 
 /// What is flushed, and in which chunks.
@@ -186,6 +251,14 @@ pub(crate) const GRAPH: Rows = Rows {
     changes: false,
     updates: 0,
     deletes: 0,
+    items: 0,
+};
+
+/// Rows of a tenant, which is the customer.
+pub(crate) const TENANT: Rows = Rows {
+    orders: 0,
+    items: 2,
+    ..GRAPH
 };
 
 pub(crate) const CHANGE: Rows = Rows {
@@ -215,6 +288,7 @@ macro_rules! filled {
             changes,
             updates,
             deletes,
+            items,
         } = rows;
         let mut work = $work
             .with_engine($engine)
@@ -246,6 +320,18 @@ macro_rules! filled {
         }
         for _ in 0..deletes {
             work.delete($crate::entities::deleted!($entities, order(0)));
+        }
+        let item = |total| $entities::Item {
+            customer,
+            id: <OrderId as ordid::KeyType>::generate(),
+            total,
+        };
+        for total in (0..).take(items) {
+            work.add(item(total));
+        }
+        if items > 0 {
+            work.update(item(7));
+            work.delete($crate::entities::deleted!($entities, item(0)));
         }
         work
     }};
@@ -289,7 +375,11 @@ impl Said {
 /// Checks that a peer has the rows once, or none of them.
 #[track_caller]
 pub(crate) fn has(peer: &Peer, rows: Rows, is_written: bool) {
-    for (table, expected) in [("customers", 1), ("orders", rows.orders)] {
+    for (table, expected) in [
+        ("customers", 1),
+        ("orders", rows.orders),
+        ("items", rows.items),
+    ] {
         let keys = peer.committed(table);
         let once: BTreeSet<_> = keys.iter().collect();
         let expected = if is_written { expected } else { 0 };

@@ -6,7 +6,7 @@ use libraries::{Library, pool};
 use ordid_recorders::conversation::{Answer, Peer, Refusal, codes};
 use ordid_sql::{EngineProfile, LockWaits};
 
-use super::entities::{CHANGE, GRAPH, Rows, Said, TABLES, has};
+use super::entities::{CHANGE, GRAPH, Rows, Said, TABLES, TENANT, has};
 
 /// An engine, what it answers to `SELECT VERSION()` by its documentation, its profile, and which variable shows that its
 /// members know their own locks only.
@@ -220,6 +220,28 @@ async fn a_conflict_is_tried_again_with_the_same_keys() {
         assert_eq!(count(&sent, CUSTOMER), times, "{case}");
         let asks = count(&sent, &probe(engine, "`customers` WHERE `id`"));
         assert_eq!(asks, 0, "it is known: {case}");
+    }
+}
+
+/// A keyspace of Vitess that is sharded by the tenant would send a statement that does not name it to all shards.
+#[tokio::test]
+async fn a_key_that_begins_with_the_tenant_stands_in_each_statement() {
+    const WRITTEN: [&str; 5] = [
+        MARKER,
+        CUSTOMER,
+        "INSERT INTO `items` (`customer`, `id`, `total`) VALUES (?, ?, ?), (?, ?, ?)",
+        "UPDATE `items` SET `total` = ? WHERE `customer` = ? AND `id` = ?",
+        "DELETE FROM `items` WHERE `customer` = ? AND `id` = ?",
+    ];
+    for (engine, library) in each(ENGINES) {
+        let peer = peer(engine);
+        let flushed = library.flush(&peer, engine.profile, TENANT).await.wrote();
+        let counts = (flushed.rows(), flushed.updated(), flushed.deleted());
+        assert_eq!(counts, (3, 1, 1));
+        has(&peer, TENANT, true);
+        let sent = library.sent(&peer);
+        let expected = [&["BEGIN"][..], &WRITTEN, &["COMMIT"]].concat();
+        assert_eq!(sent, expected, "{library:?} {}", engine.name);
     }
 }
 

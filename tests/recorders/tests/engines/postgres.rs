@@ -6,7 +6,7 @@ use libraries::{Library, pool};
 use ordid_recorders::conversation::{Answer, Peer, Refusal, codes};
 use ordid_sql::{ChunkLimits, EngineProfile, LockWaits, NotBulk};
 
-use super::entities::{CHANGE, Flush, GRAPH, Rows, Said, TABLES, has};
+use super::entities::{CHANGE, Flush, GRAPH, Rows, Said, TABLES, TENANT, has};
 
 /// What `SELECT version()` answers, by the engines' documentation; and the profile.
 const ENGINES: [(&str, EngineProfile); 5] = [
@@ -138,6 +138,44 @@ async fn a_change_goes_behind_its_marker_row() {
             assert_eq!(sent[5..], ["COMMIT"]);
             assert_eq!(peer.committed("ordid_flushes").len(), 1);
         }
+    }
+}
+
+/// Where the rows of a tenant are on one machine, a statement that does not name the tenant would go to all of them.
+#[tokio::test]
+async fn a_key_that_begins_with_the_tenant_stands_in_each_statement() {
+    const ITEMS: &str =
+        r#"INSERT INTO "items" ("customer", "id", "total") VALUES ($1, $2, $3), ($4, $5, $6)"#;
+    const DELETE: &str = r#"DELETE FROM "items" WHERE "customer" = $1 AND "id" = $2"#;
+    for ((version, engine), library) in each(ENGINES) {
+        let peer = peer(version);
+        peer.once(
+            "INSERT INTO \"items\"",
+            Answer::Fails(codes::DEADLOCK_DETECTED),
+        );
+        let flushed = library.flush(&peer, engine, TENANT).await.wrote();
+        let counts = (flushed.rows(), flushed.updated(), flushed.deleted());
+        assert_eq!((counts, flushed.retries), ((3, 1, 1), 1));
+        has(&peer, TENANT, true);
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {}: {sent:#?}", engine.name);
+        assert_eq!(
+            sent[..5],
+            ["BEGIN", MARKER, CUSTOMER, ITEMS, "ROLLBACK"],
+            "{case}"
+        );
+        assert_eq!(sent[5..9], ["BEGIN", MARKER, CUSTOMER, ITEMS], "{case}");
+        let (set, found_by) = sent[9].split_once(" WHERE ").expect("an UPDATE");
+        assert!(set.starts_with(r#"UPDATE "items" "#), "{case}");
+        assert!(
+            !set.contains(r#""customer" = "#) && !set.contains(r#""id" = "#),
+            "{case}"
+        );
+        assert!(
+            found_by.contains(r#""customer" = "#) && found_by.contains(r#""id" = "#),
+            "{case}"
+        );
+        assert_eq!(sent[10..], [DELETE, "COMMIT"], "{case}");
     }
 }
 
