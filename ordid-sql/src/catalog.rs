@@ -7,7 +7,8 @@ use crate::text::TableNames;
 
 /// Stands at the end of a query that reads committed rows only, also in a session that reads uncommitted ones. A row
 /// that a transaction has inserted and not committed is locked, and passed over: the query does not wait for that
-/// transaction, which may take long. MySQL's `FOR SHARE` needs no other privilege than `SELECT`, as `FOR UPDATE` would.
+/// transaction, which may take long. MySQL's `FOR SHARE` needs no other privilege than `SELECT`, from 8.0.22 on; `FOR UPDATE`
+/// would.
 ///
 /// MariaDB before 10.6 waits. See `if_cluster!` for the comments.
 pub(crate) const MYSQL_COMMITTED: &str =
