@@ -298,8 +298,8 @@ impl<C: Client> FlushConnection for MysqlConnection<C> {
 
     const ADAPTER: &'static str = "ordid_mysql_async";
 
-    /// The server would commit a transaction that is open by the BEGIN of the flush. Inside a transaction, the answers of
-    /// the flush would be those to a query that the user dropped.
+    /// Checks the connection, since the BEGIN of the flush would commit a transaction that is open. Inside a
+    /// transaction, the flush could read the answer to a query that the user dropped.
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, FlushError> {
         let is_open = self.ready().await.map_err(FlushError::begin)?;
         if is_open && wanted == TransactionScope::Transaction {

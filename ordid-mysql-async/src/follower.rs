@@ -21,8 +21,8 @@ use crate::{
     stored::StoredAs,
 };
 
-/// Reads the rows of an entity's table that were inserted since the last call, including rows that were committed late.
-/// Each row is delivered once. A call takes `&mut` a `Conn` or a `Transaction`. [`follower::Follower`] says what a follower
+/// Reads the rows of an entity's table that were inserted since the last call, each once, when their keys are older than a
+/// bound ([`settled_after`](follower::Follower::settled_after)). A call takes `&mut` a `Conn` or a `Transaction`. [`follower::Follower`] says what a follower
 /// promises.
 ///
 /// The entity implements mysql_async's [`FromRow`], which has a derive. The columns of a row are in the order of the fields.

@@ -79,10 +79,10 @@
 //!
 //! # Statements
 //!
-//! A statement with parameters is prepared. Those that a flush sends several times, and short ones, stay so for the
-//! connection, as many as mysql_async keeps (`stmt_cache_size`). A pool forgets them when it takes a connection back, unless
-//! its option `reset_connection` is off, which spares a flush one round trip to reset it, and one for each statement. A flush
-//! leaves nothing behind on a connection that would have to be reset.
+//! A statement with parameters is prepared. Statements that a flush sends several times, and short ones, stay prepared
+//! on the connection, as many as mysql_async keeps (`stmt_cache_size`). A pool resets a connection when it is given
+//! back, and the prepared statements are lost. With its option `reset_connection` off, a flush saves one round trip for
+//! the reset and one for each statement. A flush leaves nothing behind on a connection that would have to be reset.
 //!
 //! The first flush of a process also prepares `DO ?` on its connection and closes it again, by one round trip more. The
 //! statement is never executed: mysql_async can close a connection from a destructor only by refusing wrong parameters of a

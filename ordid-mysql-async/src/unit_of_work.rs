@@ -72,19 +72,20 @@ impl UnitOfWork {
     ///
     /// # Retries
     ///
-    /// What another time may succeed ([`is_transient`](crate::FlushError::is_transient),
-    /// [`is_connection_lost`](crate::FlushError::is_connection_lost)) is rolled back and tried again, with the same keys, as
-    /// often as [`with_retry`](Self::with_retry) says. The connection goes back to the pool meanwhile; one that was lost is
-    /// closed. A pool without a free connection waits without an end, unless [`with_deadline`](Self::with_deadline) bounds
-    /// all attempts and waits together.
+    /// A flush that may succeed another time ([`is_transient`](crate::FlushError::is_transient),
+    /// [`is_connection_lost`](crate::FlushError::is_connection_lost)) is rolled back and tried again, with the same
+    /// keys, as often as [`with_retry`](Self::with_retry) says. The connection goes back to the pool meanwhile; one
+    /// that was lost is closed. A pool without a free connection waits without an end, unless
+    /// [`with_deadline`](Self::with_deadline) bounds all attempts and waits together.
     ///
     #[doc = ordid_sql::documentation!(unknown_commits)]
     ///
     /// # Dropping the future
     ///
-    /// It leaves nothing behind: the connection is closed, so that the server rolls back, and the entities are still here.
-    /// Dropped while it waits for the answer to COMMIT, it leaves all rows or none, like a lost answer; the next `flush` then
-    /// begins by asking the database, unless entities were added.
+    /// If the future is dropped, nothing is written: the connection is closed, so the server rolls back, and the
+    /// entities stay in the unit of work. If it is dropped while it waits for the answer to COMMIT, all rows are
+    /// written or none, as after a lost answer. The next `flush` then begins by asking the database, unless entities
+    /// were added.
     ///
     #[doc = ordid_sql::documentation!(flush_errors)]
     ///
@@ -99,11 +100,12 @@ impl UnitOfWork {
     ///
     /// # Retries
     ///
-    /// What another time may succeed and leaves the connection whole ([`is_transient`](crate::FlushError::is_transient)) is
-    /// tried again over it. One that is lost is an error: [`is_connection_lost`](crate::FlushError::is_connection_lost), or
-    /// [`is_commit_unknown`](crate::FlushError::is_commit_unknown) where COMMIT had been sent. The entities stay either way,
-    /// with their keys. Flush them over another connection or a pool: where COMMIT is unknown, that flush begins by asking
-    /// whether they are there.
+    /// After a failure that may pass and leaves the connection usable
+    /// ([`is_transient`](crate::FlushError::is_transient)), the flush is tried again over the same connection. A lost
+    /// connection is an error: [`is_connection_lost`](crate::FlushError::is_connection_lost), or
+    /// [`is_commit_unknown`](crate::FlushError::is_commit_unknown) where COMMIT had been sent. The entities stay either
+    /// way, with their keys. Flush them over another connection or a pool: where COMMIT is unknown, that flush begins
+    /// by asking whether they are there.
     ///
     /// # A transaction that is open already
     ///
@@ -120,7 +122,8 @@ impl UnitOfWork {
     ///
     /// # Dropping the future
     ///
-    /// It closes the connection, as mysql_async would take the answer that is under way for that to the next statement.
+    /// If the future is dropped, the connection is closed. Otherwise mysql_async would take the answer that is under
+    /// way for the answer to the next statement.
     ///
     /// # Errors
     ///
@@ -189,8 +192,9 @@ ordid_sql::sharded_unit_of_work! {
 }
 
 impl ShardedUnitOfWork {
-    /// Flushes each shard into its own database, the first into the first pool, each in a transaction of its own and all at
-    /// the same time: as [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities sends nothing.
+    /// Flushes each shard into its own database as [`UnitOfWork::flush`] does, the first shard into the first pool. All
+    /// shards are flushed at the same time, each in its own transaction. Returns what was written for each shard. A
+    /// shard without entities sends nothing.
     ///
     /// Dropping the future rolls back what is not committed yet. What is committed stays, and is taken out of the unit of
     /// work. With [`two_phase_commit`](Self::two_phase_commit), what is prepared stays so until the next flush of this unit of

@@ -57,7 +57,8 @@ pub struct Binder {
 }
 
 impl Binder {
-    /// Copies the arrays into those of a batch, whose parameters have these of them; an error comes with its row.
+    /// Copies the arrays into those of a batch. `positions` has the column of each parameter of the batch. An error
+    /// comes with the number of its row.
     pub(crate) fn append_to(
         &self,
         batch: &mut Batch<'_>,

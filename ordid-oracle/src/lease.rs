@@ -25,8 +25,9 @@ const NO_SUCH_TABLE: i64 = 942;
 /// it, so no lock outlives that. A new connection that has a transaction open is refused
 /// ([`Mismatch`](CoordinationFailure::Mismatch)).
 ///
-/// The ceiling is as durable as a commit is: not with `COMMIT_WRITE` or `COMMIT_WAIT` at `NOWAIT`, which answers
-/// before the log is on the disk. A standby that lags counts as a restored copy.
+/// The ceiling is only as durable as a commit. With `COMMIT_WRITE` or `COMMIT_WAIT` at `NOWAIT`, Oracle confirms a
+/// commit before the log is on the disk, so the ceiling is not durable then. A standby that lags counts as a restored
+/// copy.
 ///
 /// Oracle's client library cannot be used on both sides of a fork: in the child all is refused
 /// ([`Unavailable`](CoordinationFailure::Unavailable)). Fork first.
@@ -115,7 +116,7 @@ impl StoreDriver for OracleDriver {
         asked.map_err(|error| {
             let told = said(&error);
             let mut remedy = classify(error).failure.into();
-            // Of a serializable session what it has read is over with its transaction.
+            // A serializable session reads newer rows only after the end of its transaction.
             if remedy == Remedy::Repeat && connection.rollback().is_err() {
                 remedy = Remedy::Replace;
             }
@@ -163,8 +164,8 @@ fn asked(
     statement: &Statement,
     values: &[Value<'_>],
 ) -> oracle::Result<Answer> {
-    // A change by the call that makes it: between that and a COMMIT of its own the process could stop, and leave
-    // others to wait for the row.
+    // A change is committed by the call that makes it. With a separate COMMIT, the process could stop between the two
+    // calls, and others would have to wait for the row.
     connection.set_autocommit(statement.is_change());
     let values = values.iter().map(|value| match value {
         Value::Number(number) => number as &dyn ToSql,

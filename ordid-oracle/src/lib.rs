@@ -78,15 +78,15 @@
 //!
 //! # What was proven on what
 //!
-//! The real `oracle` crate and ODPI-C ran on a recorder in the place of Oracle's client library, which is no database.
-//! This proved the text, the bytes and the order of what is sent, also by leases and followers, and what becomes of
-//! errors, missing rows and lost connections. The statements run on H2 in its Oracle mode, an emulation. The tests that
-//! need Oracle run where one is given.
+//! The real `oracle` crate and ODPI-C ran on a recorder in place of Oracle's client library; the recorder is not a
+//! database. This proved the text, the bytes and the order of what flushes, leases and followers send. It also proved
+//! how errors, missing rows and lost connections are handled. The statements run on H2 in its Oracle mode, an
+//! emulation. The tests that need Oracle run where one is given.
 //!
 //! # Names
 //!
-//! Names are quoted as the entity has them, and Oracle then takes them to the letter. What was
-//! created without quotes has names in upper case: say so with `table` and
+//! Names are quoted exactly as the entity has them, and Oracle distinguishes upper and lower case in quoted names. A
+//! table or column that was created without quotes has a name in upper case: declare that with `table` and
 //! `rename_all = "SCREAMING_SNAKE_CASE"`.
 //!
 //! # The Oracle client

@@ -23,8 +23,8 @@ use crate::{
 /// With a foreign key that is declared `#[ordid(parent, deferrable)]` this is not necessary: it is checked at COMMIT.
 ///
 #[doc = ordid_sql::documentation!(updates)]
-/// Two rows cannot exchange unique values, since each is an `UPDATE` of its own to Oracle, of which it takes 1,000 at
-/// once.
+/// Two rows cannot exchange unique values: up to 1,000 rows are sent at once, but Oracle updates each row by a separate
+/// `UPDATE`.
 ///
 /// # Example: something without a key does not get in
 ///
@@ -50,23 +50,24 @@ impl UnitOfWork {
     ///
     /// # Errors
     ///
-    /// What [`plan`](Self::plan) finds, before anything is sent. Otherwise says what failed, in which table, which
-    /// chunk, and with which row's key. A connection that commits by itself, or with a transaction open, is refused
-    /// ([`is_connection_state`](crate::FlushError::is_connection_state)): Oracle begins a transaction with the first
-    /// statement that needs one, and what was done before would be committed with the flush.
+    /// Returns the errors of [`plan`](Self::plan) before anything is sent. Any other error says what failed, in which
+    /// table and chunk, and with which row's key. A connection that commits by itself, or with a transaction open, is
+    /// refused ([`is_connection_state`](crate::FlushError::is_connection_state)): Oracle begins a transaction with the
+    /// first statement that needs one, and what was done before would be committed with the flush.
     pub fn flush(&mut self, connection: &Connection) -> Result<Flushed, Error> {
         self.flush_within(connection, TransactionScope::Transaction)
     }
 
-    /// As [`flush`](Self::flush), over a connection that this function makes, or a pool lends. It is called once, and
-    /// again after a connection was lost.
+    /// Does the same as [`flush`](Self::flush), over a connection that `connect` makes or gets from a pool. `connect`
+    /// is called once, and again after a connection was lost.
     ///
     #[doc = ordid_sql::documentation!(flush_with)]
     ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush), and what the function returns. A failure that may pass, such as that there is no
-    /// listener, is waited for as often as [`with_retry`](Self::with_retry) says.
+    /// Returns the errors of [`flush`](Self::flush) and those of `connect`. If `connect` fails with an error that may
+    /// pass, such as a missing listener, it is called again after a pause, as often as [`with_retry`](Self::with_retry)
+    /// says.
     ///
     /// # Example
     ///
@@ -134,8 +135,8 @@ ordid_sql::sharded_unit_of_work! {
 }
 
 impl ShardedUnitOfWork {
-    /// Flushes each shard into its own database, the first over the first connection, one after the other: as
-    /// [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities sends nothing.
+    /// Flushes each shard into its own database as [`UnitOfWork::flush`] does, one after the other, the first shard
+    /// over the first connection. Returns what was written for each shard. A shard without entities sends nothing.
     #[doc = ordid_sql::documentation!(sharded_errors)]
     pub fn flush(&mut self, connections: &[Connection]) -> Result<Vec<Flushed>, Error> {
         let sources = connections.iter().map(on_connection);

@@ -120,7 +120,8 @@ pub(crate) fn babelfish(names: &TableNames, sent: &[usize]) -> String {
     )
 }
 
-/// A unique index of the table of which each column is sent, and of the key or never NULL.
+/// Returns the text of a query for a unique index of the table. Each column of the index is sent, and is either a
+/// column of the key or never NULL.
 fn sql_server_index(names: &TableNames, sent: &[usize]) -> String {
     let table = unicode(&names.table);
     let column = |at: &usize| unicode(&in_brackets(&names.columns[*at]));
@@ -138,7 +139,7 @@ fn sql_server_index(names: &TableNames, sent: &[usize]) -> String {
     )
 }
 
-/// No trigger of the table stands in the place of what it is for.
+/// Returns the condition that the table has no `INSTEAD OF` trigger, or none for the event that the argument names.
 fn without_instead_of(is_of_insert: &str) -> String {
     format!(
         " AND NOT EXISTS (SELECT 1 FROM sys.triggers AS t WHERE t.parent_id = i.object_id \

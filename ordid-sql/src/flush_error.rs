@@ -15,10 +15,10 @@ mod two_phase;
 
 type BoxedError = Box<dyn StdError + Send + Sync>;
 
-/// Why a unit of work was not flushed. Nothing of it is in the database, unless
-/// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known,
-/// [`shards`](Self::shards) that it is in some of several, or
-/// [`committed_chunks`](Self::committed_chunks) that its first rows are.
+/// Why a unit of work was not flushed. None of its changes are in the database, with three exceptions:
+/// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known, [`shards`](Self::shards) says that
+/// some of several databases have their rows, and [`committed_chunks`](Self::committed_chunks) says that the first rows
+/// are committed.
 ///
 /// It is opaque: ask it where and why, print it for people. `D` is the error of the database library
 /// that the adapter is for: [`driver`](Self::driver), which is also the
@@ -287,7 +287,7 @@ impl<D> FlushError<D> {
         Self::new(Kind::State(Hindrance { what, remedy }), Source::None)
     }
 
-    /// A transaction is open on what the flush would have one of its own on.
+    /// Makes the error for a connection on which a transaction is open although the flush needs its own.
     pub fn open_transaction(connection: &str) -> Self {
         Self::state(
             format!("a transaction is open on this {connection}"),
@@ -632,9 +632,9 @@ impl<D> FlushError<D> {
         matches!(self.0.kind, Kind::Journal)
     }
 
-    /// Returns whether the connection was refused as it is: it has a transaction open that the flush
-    /// would not be one of its own in, or none for `flush_in`; or it commits by itself after each
-    /// statement. It is as it was, nothing was sent, and the text says what to do.
+    /// Returns whether the flush refused the connection because of its state: a transaction is open although the flush
+    /// needs its own, no transaction is open for `flush_in`, or the connection commits by itself after each statement.
+    /// The connection is as it was, nothing was sent, and the text says what to do.
     pub fn is_connection_state(&self) -> bool {
         matches!(self.0.kind, Kind::State(_))
     }
@@ -645,9 +645,9 @@ impl<D> FlushError<D> {
         matches!(self.0.kind, Kind::Database(_))
     }
 
-    /// Returns whether the answer to COMMIT was lost, or an error left its outcome open, and the database
-    /// was not or could not be asked, in as many attempts as `with_retry` gave the flush: the rows are
-    /// all there, or will be, or none is.
+    /// Returns whether the outcome of the COMMIT is unknown: its answer was lost, or an error left its outcome open,
+    /// and the database was not or could not be asked, in as many attempts as `with_retry` gave the flush. Either all
+    /// rows are there or will be, or none of them is.
     ///
     /// Flush again, over a connection that works, before you add, update or delete anything: the next flush begins
     /// with the question whether the rows are there. A row is never written twice, since it carries the same key. A
@@ -717,11 +717,11 @@ impl<D> FlushError<D> {
         matches!(self.0.kind, Kind::TooLarge { .. })
     }
 
-    /// Returns whether the server has ended your transaction, which the flush was inside: with MySQL, MariaDB and SQL Server
-    /// a deadlock does, under `innodb_rollback_on_timeout` a lock that did not come in time, and under `XACT_ABORT` any
-    /// error (if a trigger of SQL Server has begun another one since, roll that back). Nothing of the
-    /// transaction is written, also not what you sent before the flush. The server would commit each statement that
-    /// you send now, so begin another transaction and do all of it again.
+    /// Returns whether the server has ended your transaction, which the flush was inside. MySQL, MariaDB and SQL Server
+    /// end it at a deadlock, under `innodb_rollback_on_timeout` also at a lock timeout, and under `XACT_ABORT` at any
+    /// error. (If a trigger of SQL Server has begun another transaction since, roll that one back.) Nothing of your
+    /// transaction is written, not even what you sent before the flush. The server would commit each statement that you
+    /// send now, so begin another transaction and do all of it again.
     pub fn is_transaction_over(&self) -> bool {
         self.0.rest == Rest::Over
     }
@@ -831,10 +831,10 @@ impl<D> FlushError<D> {
 
     /// Returns the name of the column that the error is about, where the database tells one.
     ///
-    /// Every engine tells the column that takes no NULL. MySQL, MariaDB and Oracle also tell the one whose value is too
-    /// long; MySQL and MariaDB the one whose value is out of range; SQLite the one of a unique key that has no other
-    /// column; SQL Server the one that a check is about, if it is about one. tokio-postgres tells the one whose value has
-    /// another type than the column.
+    /// Every engine names a column that takes no NULL. MySQL, MariaDB and Oracle also name a column whose value is too
+    /// long. MySQL and MariaDB name a column whose value is out of range. SQLite names the column of a unique key that
+    /// has no other column. SQL Server names the column of a check, if the check is about one column. tokio-postgres
+    /// names a column whose value has another type than the column.
     pub fn column(&self) -> Option<&str> {
         self.driver_error()?.names.column.as_deref()
     }

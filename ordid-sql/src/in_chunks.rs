@@ -95,8 +95,8 @@ impl ChunkLimits {
     /// refused before anything is sent, with an error that [`is_plan`](FlushError::is_plan). What a row referred to before
     /// it is updated is not known: if that was another tenant's row, do not delete it in the same unit of work.
     ///
-    /// Flush a unit of work that is begun, and resume it from its journal, with `with_tenants` if it was begun with it, and
-    /// without otherwise: else it is refused.
+    /// If a unit of work was begun with `with_tenants`, flush it again and resume it from its journal with
+    /// `with_tenants`, too; if it was begun without, leave it out. Otherwise the flush is refused.
     ///
     /// A flush does not know what the first column means: in a table between two others, such as `(issue, label)`, it takes
     /// the issue for the tenant. To plan takes longer, as each row's key is looked at once more.

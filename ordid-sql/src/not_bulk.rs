@@ -40,7 +40,7 @@ pub enum NotBulk {
     /// began anew with statements.
     Refused,
     /// The server did not say what the table is: it is too old, it is another server that speaks the same protocol, or
-    /// the table may not be read.
+    /// the table may not be read. On SQL Server also: it is no table, as a view.
     Unanswered,
     /// It is no table, as a view or a foreign table, or it is not there.
     NoTable,
@@ -129,8 +129,8 @@ pub(crate) fn offer<B: RowBinder>(
     }
 }
 
-/// How the inserted rows of each table go in an attempt: by the bulk command, from so many rows that follow each other
-/// on, or by statements.
+/// How an attempt sends the inserted rows of each table: either by the bulk command, if at least this number of rows
+/// follow each other, or by statements for this reason.
 #[derive(Debug)]
 pub(crate) struct Ways(pub(crate) Vec<Result<usize, NotBulk>>);
 

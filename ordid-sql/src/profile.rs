@@ -41,8 +41,8 @@ pub struct EngineProfile {
     pub max_rows: usize,
     /// The most parameters of one statement.
     pub max_parameters: usize,
-    /// From how many bytes of values on a statement takes no more rows. A row that would make it more than twice as large
-    /// goes alone. A chunk with more goes by several statements.
+    /// The size of a statement's values, in bytes, from which the statement takes no more rows. A row that would make
+    /// the statement more than twice as large is sent alone. A chunk with more bytes is sent by several statements.
     pub max_bytes: usize,
     /// How large a message to the server may be. A row that has more bytes than [`max_bytes`](Self::max_bytes) is held
     /// against it before it is sent, where the library tells its size.
@@ -57,8 +57,8 @@ pub struct EngineProfile {
     /// that it does not have `COPY`, the flush rolls back and begins anew with statements. Each flush tries again, so set
     /// this to `false` for such a server.
     pub bulk: bool,
-    /// The statement that opens a transaction which will write, where the library's own is not it. Diesel,
-    /// the `oracle` crate begin transactions in a way of their own: with them it changes nothing.
+    /// The statement that opens a transaction which will write, if the library's own statement is not the right one.
+    /// Diesel and the `oracle` crate begin transactions in their own way, so this setting changes nothing for them.
     pub begin: Option<&'static str>,
     /// The statement after which constraints that are declared `DEFERRABLE` are checked at COMMIT; `None`
     /// where the engine has no such constraints.
@@ -78,9 +78,9 @@ pub struct EngineProfile {
     /// Whether a statement may be prepared by name and kept for the connection. A pooler that gives each transaction
     /// another connection to the server knows nothing of such names, or has another statement under them.
     pub prepares: bool,
-    /// How the time is bounded that the statements of a transaction wait for locks. While a COMMIT is unresolved, that is 10 s at
-    /// most, since the older transaction may hold the keys for hours, behind a network that drops packets. Through a
-    /// library whose calls block, it is also what is left until the flush's deadline.
+    /// How the flush limits the time that the statements of a transaction wait for locks. While a COMMIT is unresolved,
+    /// the limit is 10 s at most, since the older transaction may hold the keys for hours, behind a network that drops
+    /// packets. Through a library whose calls block, the wait is also limited to the time until the flush's deadline.
     pub bounds_waits: LockWaits,
     /// Whether the server says how many rows an `INSERT` took, so that a row that a trigger, a rule or a view left out
     /// is seen. On SQL Server it is seen that an index with `IGNORE_DUP_KEY` left a row out of a statement, but not out of a
@@ -189,8 +189,9 @@ pub(crate) struct Words {
     pub(crate) reads_committed: [&'static str; 2],
     /// Whether no query of a transaction sees rows that were committed after it began.
     pub(crate) reads_snapshots: bool,
-    /// What makes a query wait until the rows that it finds are committed or gone, where a query without it may find others
-    /// and one with it would also lock the places of rows that it does not find.
+    /// The text that makes a query wait until the rows that it finds are committed or gone. It is for engines on which
+    /// a query without this text may find other rows, and a query with it would also lock the places of rows that it
+    /// does not find.
     pub(crate) confirms: Option<&'static str>,
     /// What stands before and behind a column to make text of it.
     pub(crate) as_text: [&'static str; 2],
@@ -256,8 +257,8 @@ impl EngineProfile {
     .which_joins_texts(["string_agg(", ", ',')"]);
 
     /// PostgreSQL behind a pooler that gives a connection to each transaction, as PgBouncer does in its mode
-    /// `transaction`. No statement is prepared by name. There is no `COPY`: it is asked before the transaction whether
-    /// `COPY` does what an `INSERT` would.
+    /// `transaction`. No statement is prepared by name. `COPY` is not used: the flush would have to ask before the
+    /// transaction whether `COPY` does what an `INSERT` would.
     pub const PGBOUNCER: Self = Self {
         bulk: false,
         prepares: false,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 
 /// How often a flush is tried, and how long it waits before it is tried again: each time twice as long
-/// as the time before, up to a longest delay.
+/// as the time before, up to a longest delay. With [jitter](Self::with_jitter), each delay may be twice as long.
 ///
-/// Tried again is what another time may succeed: see [`Failure`](crate::Failure).
+/// A flush is tried again if it may succeed another time: see [`Failure`](crate::Failure).
 ///
 /// # Example
 ///
@@ -31,7 +31,8 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// Five attempts, with 50 ms before the second and up to 2 s before the others, and jitter.
+    /// Five attempts with jitter. Without the jitter, they wait 50, 100, 200 and 400 ms; no delay would be longer than 2 s if
+    /// there were more attempts.
     pub const DEFAULT: Self = Self {
         attempts: 5,
         first: Duration::from_millis(50),
@@ -55,8 +56,8 @@ impl Retry {
         self
     }
 
-    /// Returns these settings with other delays: before the second attempt, and before all others at
-    /// most.
+    /// Returns these settings with other delays, without the jitter: before the second attempt, and at most before each of
+    /// the others.
     #[must_use]
     pub const fn with_delays(mut self, first: Duration, longest: Duration) -> Self {
         self.first = first;

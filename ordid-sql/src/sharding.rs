@@ -11,11 +11,10 @@
 //! its tree, as a customer's for orders and their lines. The key of that root is then a column of each
 //! of these tables, as other programs that split tables want it, too.
 //!
-//! **By hash** the shard follows from the key's bytes and the number of shards alone, on every machine
-//! and in every version of this crate: tests hold it to vectors of other implementations. With a shard
-//! more, one key in so many moves, all of them to the new shard, and no other; to take a shard away,
-//! take the last. **By ranges** keys that were made together are together: ranges of time go to one
-//! database each, so all new rows go to the last.
+//! **By hash** the shard follows from the key's bytes and the number of shards alone, on every machine and in every
+//! version of this crate: tests hold it to vectors of other implementations. If a shard is added to make `n`, one key
+//! in `n` moves, always to the new shard. If a shard is removed, it has to be the last one. **By ranges** keys that
+//! were made together are together: ranges of time go to one database each, so all new rows go to the last.
 //!
 //! Rows to which those of every shard refer, such as airlines or countries, are in each of them, as a copy
 //! under the same key: [`everywhere`](Sharding::everywhere).
@@ -54,7 +53,7 @@ type Copy<E> = fn(&E) -> E;
 /// Finds the shard of a row of an entity type.
 type Route<E> = Box<dyn Fn(&E, &Sharding) -> Result<usize, Error> + Send + Sync>;
 
-/// Over how many databases keys are spread, by what, and by which of its keys a row is.
+/// Says over how many databases rows are spread, by which rule, and by which of its keys each row is spread.
 ///
 /// Shards are counted from 0. A clone shares the routes: keep one to find where to read.
 ///
@@ -137,9 +136,9 @@ impl Sharding {
         }
     }
 
-    /// Spreads keys of one type by ranges, over one database more than there are boundaries: a key
-    /// that is a boundary belongs to the range above it. Keys compare as their type does, so that of
-    /// keys with a time in front each shard has a span of time.
+    /// Spreads keys of one type by ranges, over one database more than there are boundaries: a key that is a boundary
+    /// belongs to the range above it. Keys compare as their type does, so if keys begin with a time, each shard has a
+    /// span of time.
     ///
     /// # Errors
     ///

@@ -39,17 +39,18 @@ macro_rules! work_settings {
             ///
             /// A flush that only inserts writes a marker row automatically if none of its tables would refuse the same
             /// row a second time. A table refuses it if it has a unique index over the key, alone or with other columns
-            /// that are sent, and has no `BEFORE INSERT` trigger, which may replace the key. A table that is
-            /// partitioned by a time that the database fills in does not refuse it, nor does a view, including one that
-            /// is `#[ordid(uncounted)]`. The catalogs of PostgreSQL, MySQL and MariaDB are asked for such tables. This
+            /// that are sent, and has no trigger that may replace the key: none that comes `BEFORE INSERT`, or on SQL
+            /// Server none in the place of the insert. A table that is partitioned by a time that the database fills in
+            /// does not refuse it, nor does a view, including one that is `#[ordid(uncounted)]`. The flush asks the
+            /// catalog of every server for such tables; SQLite loses no COMMIT. This
             /// happens in a separate transaction before the first flush into a table, and before each flush as long as
             /// the answer is that no table is protected. If the table of marker rows is missing, such a flush fails
             /// before a row is sent, and the error has the statement that creates the table.
             ///
             /// If the catalog cannot be read, no marker row is written. The rows are still looked for after a lost
             /// COMMIT, but they are not sent again without a unique index: the outcome stays unknown until they are
-            /// found. MySQL and MariaDB hide triggers from users without the privilege `TRIGGER`, and other engines are
-            /// not asked. If such a table has keys that are not unique, call this function. A temporary table of MySQL and
+            /// found. MySQL and MariaDB hide triggers from users without the privilege `TRIGGER`. If a trigger that the
+            /// user cannot see replaces the key, call this function. A temporary table of MySQL and
             /// MariaDB is in no catalog, so a flush that inserts only into such tables writes a marker row.
             ///
             /// # Rows whose keys others may write
@@ -99,14 +100,14 @@ macro_rules! work_settings {
             /// and networks that do not answer would otherwise hold a flush for as long as their own time-outs, which
             /// may be hours.
             ///
-            /// A flush that is ended so fails with an error of which `is_timeout` is true. Nothing was written,
-            /// unless the error says that the COMMIT is unknown. Where an answer is still under way, a pool's connection is
-            /// closed, and your own is as after a flush that you drop. Where the library's calls block, as in synchronous
-            /// programs, the time is looked at between calls, and PostgreSQL, MySQL and MariaDB get it as the longest wait
-            /// for a lock, the last two in whole seconds. Oracle has no such setting: a wait for a lock lasts as long as the
-            /// other transaction there. A call that nobody answers takes as long as its connection
-            /// lasts, which libpq's `tcp_user_timeout` and `keepalives_idle` bound. `flush_in` has no limit, as the
-            /// transaction is yours.
+            /// A flush that runs out of time fails with an error of which `is_timeout` is true. Nothing was written,
+            /// unless the error says that the COMMIT is unknown. If an answer is still under way, a pool's connection
+            /// is closed, and your own connection is in the same state as after a flush that you drop. If the library's
+            /// calls block, as in synchronous programs, the time is checked between calls. PostgreSQL, MySQL and
+            /// MariaDB then get the time as the longest wait for a lock, the last two in whole seconds. Oracle has no
+            /// such setting: there, a wait for a lock lasts as long as the other transaction. A call that nobody
+            /// answers takes as long as its connection lasts, which libpq's `tcp_user_timeout` and `keepalives_idle`
+            /// bound. `flush_in` has no limit, as the transaction is yours.
             #[must_use]
             pub fn with_deadline(mut self, within: std::time::Duration) -> Self {
                 self.0.set_deadline(within);
@@ -339,8 +340,8 @@ macro_rules! work_entities {
                 self.0.update($changed(entity), <E as $entity>::__register);
             }
 
-            /// Adds an entity of whose row these columns will be updated, and no others: what somebody else wrote to
-            /// the other columns meanwhile stays. Otherwise it is as [`update`](Self::update).
+            /// Adds an entity whose row will be updated in these columns only: values that somebody else writes to the
+            /// other columns meanwhile stay. Otherwise it does the same as [`update`](Self::update).
             ///
             /// `columns` is one column, or a tuple or an array of them, as `(Issue::title, Issue::state)` with
             /// `#[ordid(columns)]` at the struct of `Issue`. The key is none of those that are written. Rows of which
@@ -356,13 +357,14 @@ macro_rules! work_entities {
             /// Adds an entity whose row is inserted, or updated if there is a row with its key: all its columns. Returns
             /// the key, which is assigned as by [`add`](Self::add).
             ///
-            /// Rows are upserted behind the inserts of their table and before those of its children. In a table that refers to
-            /// itself, and in tables that refer to each other in a circle, they go before the inserts. But if one of them
-            /// refers to a row that is inserted, all of its table go behind. The flush finds
-            /// out which rows are there, and inserts or updates each; if another transaction inserts or deletes one
-            /// of them meanwhile, the flush begins anew. [`Flushed::upserted`](ordid_sql::Flushed::upserted) says what
-            /// became of each row. As with updates, the flush writes a marker row: see `with_record`. `flush_in` does
-            /// not begin anew, so there a race is an error.
+            /// Rows are upserted after the inserts of their table and before the inserts of its children. In a table
+            /// that refers to itself, and in tables that refer to each other in a circle, rows are upserted before the
+            /// inserts. But if one of the upserted rows refers to a row that is inserted, all upserts of its table come
+            /// after the inserts. The flush finds out which rows are there, and inserts or updates each; if another
+            /// transaction inserts or deletes one of them meanwhile, the flush begins anew.
+            /// [`Flushed::upserted`](ordid_sql::Flushed::upserted) says what became of each row. As with updates, the
+            /// flush writes a marker row: see `with_record`. `flush_in` does not begin anew, so there a race is an
+            /// error.
             ///
             /// The flush fails if the entity has a version, since an upsert would write over what nobody has read, and
             /// if another pending change has the same key.

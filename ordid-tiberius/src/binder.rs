@@ -29,7 +29,7 @@ pub struct Binder<D> {
     mask: ColumnMask,
     /// The functions that read the columns of a query.
     pub(crate) readers: Vec<ReadValue>,
-    /// Why the first value is none of the server's.
+    /// Why the server cannot store the first value that was refused.
     error: Option<BoxedError>,
     flavour: PhantomData<fn() -> D>,
 }
@@ -40,7 +40,7 @@ enum Rows {
     Statement,
     /// A bulk load, which sends one after the other.
     Load,
-    /// Nothing: they are looked at, whether they can go by bulk load.
+    /// Nothing is sent: the rows are only checked for whether they can be sent by bulk load.
     Fit(Fit),
 }
 

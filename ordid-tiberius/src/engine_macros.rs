@@ -1,5 +1,5 @@
-//! What `#[derive(KeyType)]` calls: `engine!`, for each flavour of server, with the column's type. It checks the order,
-//! and implements what goes with the flavour for the user's key type.
+//! `#[derive(KeyType)]` calls the macro `engine!` with the column's type, once for each flavour of server. The macro
+//! checks the order and implements the traits of that flavour for the user's key type.
 //!
 //! tiberius' own traits say nothing of the server, so they can be implemented once: by the pair for
 //! SQL Server.

@@ -3,13 +3,13 @@
 use ordid_sql::{DriverError, EngineProfile, Failure, classify::Report};
 use tiberius::error::Error;
 
-/// Takes an error of anything but a commit with what it means.
+/// Classifies an error of any request other than COMMIT.
 pub(crate) fn classify(error: Error) -> DriverError<Error> {
     of(error, false)
 }
 
-/// Takes an error of a commit with what it means: it was carried out or not, unless the server says that it was
-/// not.
+/// Classifies an error of COMMIT. Unless the server itself reports the error, nobody knows whether the COMMIT was
+/// carried out.
 pub(crate) fn classify_commit(error: Error) -> DriverError<Error> {
     of(error, true)
 }

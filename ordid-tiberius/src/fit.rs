@@ -36,8 +36,8 @@ enum SortKey {
 }
 
 impl Fit {
-    /// Returns what rows must fit. An error says why no row does: other columns, or such as the server
-    /// fills by itself.
+    /// Returns a check for rows of these columns. Returns an error if no row can fit, because the table has other
+    /// columns or the server fills one of them by itself.
     pub(crate) fn new(
         columns: &[MetaDataColumn<'_>],
         names: &[&'static str],
@@ -158,9 +158,9 @@ fn fits(value: &ColumnData<'_>, ty: &TypeInfo, nullable: bool) -> bool {
                 (ColumnData::F64(value), Var::Floatn) => length == 8 && some(value.is_some()),
                 (ColumnData::Guid(value), Var::Guid) => some(value.is_some()),
                 (ColumnData::String(value), Var::NVarchar) => {
-                    // tiberius 0.13 declares `nvarchar(n)` by its bytes, and what is above 4,000 of
-                    // them as `max`, which it does not send then. Into a `max` it sends no more bytes
-                    // than the number that stands for its length.
+                    // tiberius 0.13 declares `nvarchar(n)` with its length in bytes. Above 4,000 bytes it declares
+                    // `max`, but does not send the value in the form of `max`. Into a `max` column it sends at most as
+                    // many bytes as the number that stands for the length `max`.
                     (length == MAX || length <= 4_000)
                         && value.as_ref().map_or(nullable, |text| {
                             // Never more units than bytes of UTF-8.

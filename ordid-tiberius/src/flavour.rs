@@ -51,9 +51,9 @@ impl Flavour for SqlServer {
         !Babelfish::is(version)
     }
 
-    /// A column of `VALUES` takes the type of all its rows, in 38 digits. tiberius declares a NULL as
-    /// `numeric`, of 18 digits before the point: beside it, a number of more than 20 digits behind the
-    /// point would be rounded. A `bit` that is NULL takes one digit.
+    /// A column of `VALUES` has one type for all its rows, with at most 38 digits. tiberius declares a NULL as
+    /// `numeric`, which takes 18 digits before the point, so a number in another row with more than 20 digits behind
+    /// the point would be rounded. A NULL of type `bit` takes only one digit.
     fn parameter(value: ColumnData<'_>) -> ColumnData<'_> {
         match value {
             ColumnData::Numeric(None) => ColumnData::Bit(None),
@@ -95,8 +95,8 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) const QUESTION: &'static str = "SELECT @@TRANCOUNT, @@VERSION";
 
-    /// The same, of a connection whose every statement shall be a transaction of its own: a server may be
-    /// configured otherwise for all its logins.
+    /// The same question for a connection on which each statement must be a transaction of its own. It also switches
+    /// off implicit transactions, which a server may switch on for all its logins.
     pub(crate) const QUESTION_OF_STATEMENTS: &'static str =
         "SET IMPLICIT_TRANSACTIONS OFF; SELECT @@TRANCOUNT, @@VERSION";
 

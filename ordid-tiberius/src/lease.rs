@@ -23,7 +23,7 @@ use crate::{
     flavour::{Flavour, Session},
 };
 
-/// What a connection reads from and writes to, as tiberius wants it: every such type has this trait.
+/// A stream over which tiberius can connect. Every type with the traits that tiberius requires implements it.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
@@ -33,8 +33,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 /// A new connection that has a transaction open is refused
 /// ([`Mismatch`](CoordinationFailure::Mismatch)), and so is a server of the other flavour.
 ///
-/// The ceiling is as durable as a commit is: not in a database with `DELAYED_DURABILITY = FORCED`, which answers
-/// before its log is on the disk. A secondary that commits asynchronously counts as a restored copy.
+/// The ceiling is only as durable as a commit. A database with `DELAYED_DURABILITY = FORCED` confirms a commit before
+/// its log is on the disk, so the ceiling is not durable there. A secondary that commits asynchronously counts as a
+/// restored copy.
 ///
 /// SQL Server is 2016 or later, for `DATEDIFF_BIG`.
 ///

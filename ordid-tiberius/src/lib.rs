@@ -30,9 +30,9 @@
 //! `binary24`, by the raw key. A key type whose keys would lose their order in its column does not
 //! compile. Declare the columns with the types above, and the key as the clustered one.
 //!
-//! SQL Server compares a `uniqueidentifier` from its last six bytes on, so that version 7 is random
-//! there, index and all. tiberius sends a [`Uuid`](ordid_core::uuid::Uuid) in the mixed order of
-//! bytes that the protocol has, and converts the bytes back, so the value stays the same.
+//! SQL Server compares a `uniqueidentifier` by its last six bytes first. Those are random in version 7, so the keys and
+//! their index are in random order there. tiberius sends a [`Uuid`](ordid_core::uuid::Uuid) in the mixed byte order of
+//! the protocol and converts the bytes back, so the value stays the same.
 //!
 //! # Example: a graph of rows in one transaction
 //!
@@ -90,8 +90,8 @@
 //!
 //! # More than one run, more than one server
 //!
-//! With the feature `journal`, `UnitOfWork::with_journal` keeps what is flushed, so that a process that was killed
-//! can go on. [`ShardedUnitOfWork`] spreads rows over several databases.
+//! With the feature `journal`, `UnitOfWork::with_journal` records the rows of each flush. If the process is killed, the
+//! next run of the program can finish the flush. [`ShardedUnitOfWork`] spreads rows over several databases.
 //!
 //! A field under `#[ordid(returning)]` is an `ordid::Assigned<T>`, and [`Decode`] says which types `T` can be.
 //!
@@ -99,11 +99,11 @@
 //!
 //! # Babelfish
 //!
-//! Babelfish for PostgreSQL speaks SQL Server's language and protocol, but sorts `uniqueidentifier`
-//! as PostgreSQL sorts `uuid`. So it is a flavour of its own: [`UnitOfWork::for_babelfish`], and a
-//! column that key types name for it. A flush asks the server which it is ([`is_babelfish`]).
-//! tiberius' own traits cannot tell the two apart; a key type has them for SQL Server, and on
-//! Babelfish a parameter is `Stored::<_, column::BabelfishUniqueIdentifier>::new(key)`.
+//! Babelfish for PostgreSQL speaks SQL Server's language and protocol, but sorts `uniqueidentifier` as PostgreSQL sorts
+//! `uuid`. So ordid treats it as a separate flavour: a unit of work is made by [`UnitOfWork::for_babelfish`], and key
+//! types name a column for it. A flush asks the server which of the two it is, as [`is_babelfish`] does. tiberius' own
+//! traits cannot tell the two apart, so a key type implements them for SQL Server. On Babelfish, pass a key as the
+//! parameter `Stored::<_, column::BabelfishUniqueIdentifier>::new(key)`.
 //!
 //! Babelfish refuses a `None` that tiberius sends without a type (text, bytes, `numeric`, `xml`, dates) with error 8009. A
 //! unit of work writes `NULL` in its place; your own statements have to do the same. A table or column with `]` in its
@@ -113,10 +113,10 @@
 //!
 //! # What was proven on what
 //!
-//! The real tiberius ran against a recorder of the protocol, which is no SQL engine. This proved the bytes, the text and
-//! the order of what is sent, also by leases and followers, and what becomes of the server's errors and of connections
-//! that are lost before or during the commit. SQL Server's order is that of `SqlGuid.CompareTo` and Microsoft's published
-//! examples. The tests that need a server run where one is given.
+//! The real tiberius ran against a recorder of the protocol, which is not an SQL engine. This proved the bytes, the
+//! text and the order of what flushes, leases and followers send. It also proved how the server's errors are handled,
+//! and the loss of a connection before or during COMMIT. SQL Server's order of keys is taken from `SqlGuid.CompareTo`
+//! and Microsoft's published examples. The tests that need a server run where one is given.
 //!
 //! # Minimum supported Rust version
 //!

@@ -24,8 +24,9 @@ pub(crate) const fn untyped(value: &ColumnData<'_>) -> Option<&'static str> {
 
 /// Writes NULL in the place of each parameter that has a type here, and numbers the others anew.
 ///
-/// An `INSERT` takes the type from the column. In the list of an `UPDATE`, NULL takes the type of the other rows, and
-/// needs one of its own where all rows are NULL. With it, the other rows would be of the common type, which may round.
+/// In an `INSERT`, NULL takes the type of the column. In the list of an `UPDATE`, NULL takes the type of the other
+/// rows, so it is cast only if all rows are NULL. Beside a cast, the other rows would get the common type, which may
+/// round.
 pub(crate) fn in_text(statement: &Statement, types: &[Option<&'static str>]) -> String {
     let columns = statement.columns.len();
     let needs_type = |column: usize| {

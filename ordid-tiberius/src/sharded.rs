@@ -47,9 +47,9 @@ ordid_sql::sharded_unit_of_work! {
 }
 
 impl<D: Flavour> ShardedUnitOfWork<D> {
-    /// Flushes each shard into its own database, the first over the first client, each in a transaction of its own
-    /// and all at the same time: as [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities
-    /// sends nothing.
+    /// Flushes each shard into its own database as [`UnitOfWork::flush`] does: the first shard over the first client,
+    /// and so on. All shards are flushed at the same time, each in its own transaction. Returns what was written for
+    /// each shard. A shard without entities sends nothing.
     #[doc = ordid_sql::documentation!(sharded_errors)]
     pub async fn flush<S: Stream>(
         &mut self,
@@ -58,8 +58,8 @@ impl<D: Flavour> ShardedUnitOfWork<D> {
         self.flush_over(clients, None).await
     }
 
-    /// As [`flush`](Self::flush), and goes on over another connection where one is lost: `connect` makes it for
-    /// the shard with this number, and it takes the place of that client.
+    /// Does the same as [`flush`](Self::flush), but continues over another connection if one is lost: `connect` makes a
+    /// connection for the shard with the given number, and it replaces that shard's client.
     ///
     /// # Errors
     ///

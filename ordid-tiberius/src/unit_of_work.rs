@@ -20,15 +20,15 @@ use crate::{
 #[doc = ordid_sql::documentation!(unit_of_work)]
 ///
 /// An entity is any struct with `#[derive(OrderedKey)]` whose key type names a column; each type's rows are kept in one
-/// `Vec`. `D` is [`SqlServer`] ([`new`](UnitOfWork::new)) or [`Babelfish`] ([`for_babelfish`](UnitOfWork::for_babelfish)):
-/// the type of the client does not tell, and the two sort in different orders. A flush asks the server, and refuses the
-/// wrong one.
+/// `Vec`. `D` is [`SqlServer`] ([`new`](UnitOfWork::new)) or [`Babelfish`]
+/// ([`for_babelfish`](UnitOfWork::for_babelfish)). The type of the client does not say which server it is connected to,
+/// and the two servers sort in different orders. So a flush asks the server, and fails if it is the wrong one.
 ///
 #[doc = ordid_sql::documentation!(circles)]
 ///
 #[doc = ordid_sql::documentation!(updates)]
-/// A value arrives as by an `INSERT`, many rows an `UPDATE`. On Babelfish two rows cannot exchange unique values, since
-/// PostgreSQL checks these row by row.
+/// One `UPDATE` changes many rows, and it converts a value as an `INSERT` would. On Babelfish two rows cannot exchange
+/// unique values, since PostgreSQL checks unique values row by row.
 ///
 /// # Example: what would be sent
 ///
@@ -126,28 +126,29 @@ ordid_sql::work_journal! { impl[D: Flavour] UnitOfWork<D>, Journaled<D>, Entity<
 impl<D: Flavour> UnitOfWork<D> {
     #[doc = ordid_sql::documentation!(flush)]
     ///
-    /// If the future is dropped, or the error
-    /// [`is_connection_lost`](crate::FlushError::is_connection_lost), drop the client, which rolls back: tiberius
-    /// cannot use it again, and its transaction is still open. A flush that is dropped while it waits for the answer to
-    /// COMMIT is like one whose answer is lost.
+    /// If the future is dropped, or the flush fails with an error that
+    /// [`is_connection_lost`](crate::FlushError::is_connection_lost), drop the client. tiberius cannot use it again,
+    /// and its transaction stays open until the client is dropped, which rolls it back. If the future is dropped while
+    /// it waits for the answer to COMMIT, the outcome is as unknown as after a lost answer.
     ///
     #[doc = ordid_sql::documentation!(retries)]
     ///
     /// # Bulk load on SQL Server
     ///
-    /// A table of more than four statements is sent by `INSERT BULK`, with the hint that its rows come
-    /// in the order of the key, `ORDER([id] ASC)`, so that the server need not sort them. The hint
-    /// is left out where they do not, as in a table that refers to itself. Constraints are checked,
-    /// triggers fire, NULL stays NULL, so that the rows are what `INSERT` would make of them. Where
-    /// they might not be, the table goes by statements, each of at most 2,098 parameters and 1,000
-    /// rows: [`FlushedTable::bulk`](crate::FlushedTable::bulk) tells. That is
+    /// If a table's rows would take more than four statements, they are sent by `INSERT BULK`. If they are sent in the
+    /// order of the key, the command has the hint `ORDER([id] ASC)`, so that the server need not sort them. Rows of a
+    /// table that refers to itself, for example, may be sent in another order; then the hint is left out. Constraints
+    /// are checked, triggers fire and NULL stays NULL, so the stored rows are the same as after an `INSERT`. Where they
+    /// might differ, the table is sent by statements of at most 2,098 parameters and 1,000 rows each;
+    /// [`FlushedTable::bulk`](crate::FlushedTable::bulk) counts the rows that were sent in bulk. A table is sent by
+    /// statements
     ///
     /// - where a value is not of its column's own type, such as `i32` in a `bigint` column, or has to
     ///   be rounded, cut off, or converted: text in a `varchar` goes if it is ASCII, and a
     ///   `datetime2` only at scale 7, which is that of tiberius' values;
     /// - for `nchar`, `char`, `datetime`, `money`, `xml` columns, and for `nvarchar(n)` above 2,000
     ///   characters, which tiberius 0.13 declares in other words than it sends;
-    /// - for identity columns, computed ones, and tables that may not be read;
+    /// - for identity columns, computed ones, views, and tables that may not be read;
     /// - for tables with an `INSTEAD OF` trigger or an index with `IGNORE_DUP_KEY`, as the rows of a load are not counted;
     /// - on Babelfish.
     ///
@@ -162,8 +163,8 @@ impl<D: Flavour> UnitOfWork<D> {
         Ok(self.flush_over(client, None).await?)
     }
 
-    /// As [`flush`](Self::flush), and goes on over another connection if one is lost: `connect` makes it, and it takes
-    /// the place of the client.
+    /// Does the same as [`flush`](Self::flush), but continues over another connection if one is lost: `connect` makes
+    /// the new connection, which replaces the client.
     ///
     #[doc = ordid_sql::documentation!(flush_with)]
     /// The first connection is the client as it is: if it was idle for long, so that its connection is gone, that costs
