@@ -370,8 +370,9 @@ group is taken for a member as long as it is set up as one.
 
 With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its `tables`, `rows`
 and `retries`. It says at WARN why it is tried again. With `metrics`, the histogram `ordid_flush_rows` has the rows of
-each committed flush, and the counter `ordid_flush_retries_total` the retries by their `cause`, `transient` or `lost`.
-Neither contains keys or values."
+each committed flush. The counter `ordid_flush_retries_total` has the retries by their `cause`, such as `transient` or
+`lost`, and `ordid_flush_failures_total` the flushes that returned an error of the database, by what they `wrote`: `nothing` or
+`unknown`. None of these contains keys or values."
     };
     (leases) => {
         "\

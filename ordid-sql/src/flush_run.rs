@@ -722,8 +722,12 @@ impl<D> FlushRun<D> {
             }
             Outcome::Committed => return Ok(self.tally.flushed()),
             Outcome::Unknown => observe::unknown(),
-            Outcome::Nothing if self.is_own => *unresolved = None,
-            Outcome::Nothing => {}
+            Outcome::Nothing => {
+                observe::nothing();
+                if self.is_own {
+                    *unresolved = None;
+                }
+            }
         }
         let unsaid = || (FlushError::unsaid(), None);
         let (mut error, rows) = match outcome {

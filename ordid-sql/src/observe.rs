@@ -141,4 +141,16 @@ pub fn committed(flushed: &Flushed) {
 pub fn unknown() {
     #[cfg(feature = "tracing")]
     tracing::warn!(target: "ordid", "the answer to COMMIT was lost, and the database could not be asked");
+    failed("unknown");
+}
+
+/// Tells that a flush has failed, and that nothing was written.
+pub fn nothing() {
+    failed("nothing");
+}
+
+fn failed(wrote: &'static str) {
+    #[cfg(feature = "metrics")]
+    metrics::counter!("ordid_flush_failures_total", "wrote" => wrote).increment(1);
+    let _ = wrote;
 }

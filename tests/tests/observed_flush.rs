@@ -141,7 +141,8 @@ fn retries_are_counted_by_their_cause() {
     assert_eq!(observed.outcome.unwrap_err().retries(), 2);
     // Nothing was written, so no rows are counted.
     let retry = "ordid_flush_retries_total cause=transient 1";
-    assert_eq!(observed.numbers, [retry; 2]);
+    let failed = "ordid_flush_failures_total wrote=nothing 1";
+    assert_eq!(observed.numbers, [retry, retry, failed]);
     assert_eq!(
         observed.told,
         [
@@ -213,5 +214,35 @@ fn a_flush_through_tiberius_is_told_in_the_same_words() {
             retried("lost"),
             "recorded retries=2".to_owned()
         ]
+    );
+}
+
+#[test]
+fn a_commit_that_stays_unknown_is_counted_and_told() {
+    let observed = observed(async || {
+        let recorder = TdsRecorder::start().unwrap();
+        recorder.once("COMMIT", Answer::HangUp);
+        let mut client = connect(&recorder).await.unwrap();
+        let mut work = ordid_tiberius::UnitOfWork::new().with_retry(Retry::NONE);
+        work.add(Town {
+            id: TownId::generate(),
+        });
+        work.flush(&mut client).await
+    });
+    assert!(observed.outcome.unwrap_err().is_commit_unknown());
+    let failed = "ordid_flush_failures_total wrote=unknown 1";
+    assert_eq!(observed.numbers, [failed]);
+    let told = "WARN message=the answer to COMMIT was lost, and the database could not be asked";
+    let told = [
+        "INFO ordid.flush tables=1 rows=1",
+        told,
+        "recorded retries=0",
+    ];
+    assert_eq!(observed.told.len(), 3, "{:?}", observed.told);
+    assert!(
+        told.iter()
+            .all(|line| observed.told.iter().any(|it| it == line)),
+        "{:?}",
+        observed.told
     );
 }
