@@ -208,7 +208,27 @@ const POSTGRES: &[Setting] = &[
         reset: alter!("RESET ALL"),
         cells: all!(Works, Dying: Works),
     },
+    Setting {
+        name: "the privileges of the guide",
+        set: PRIVILEGES,
+        reset: alter!("RESET ALL"),
+        cells: all!(Works, Dying: Works, Wide: Works),
+    },
 ];
+
+/// What the guide's chapter "Operate" asks for, and no more. Sessions that begin later have the role of a program.
+const PRIVILEGES: &str = "
+    DO $$ BEGIN CREATE ROLE ordid_app; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+    REVOKE ALL ON SCHEMA public FROM PUBLIC;
+    GRANT USAGE ON SCHEMA public TO ordid_app;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON parents, children, wide TO ordid_app;
+    GRANT SELECT, INSERT ON ordid_flushes TO ordid_app;
+    GRANT SELECT, UPDATE ON ordid_nodes, ordid_counters TO ordid_app;
+    GRANT SELECT, INSERT ON \"Mapped_Ids\" TO ordid_app;
+    DO $$ BEGIN
+        EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
+        EXECUTE format('ALTER DATABASE %I SET role = ordid_app', current_database());
+    END $$";
 
 const READ_ONLY: Right = Refused("in a read-only transaction");
 
