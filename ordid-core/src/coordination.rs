@@ -8,11 +8,11 @@
 //!
 //! # Why a range of embedded time
 //!
-//! A lease that ends by a clock is lost in silence: a process that was paused between its check and
-//! its key, or whose clock is behind its successor's, repeats. A grant ends by what is *in* the keys.
-//! For each node the store keeps a ceiling; a holder makes only keys whose time is below it, and
-//! whoever comes next begins at it. So two holders of one node never have a time in common, whatever
-//! their clocks read and however late a check comes. Clocks decide only how soon a node is free again.
+//! A lease that ends by a clock can be lost unnoticed. A process then repeats keys if it was paused between its
+//! check and its key, or if its clock is behind its successor's. A grant ends by what is *in* the keys. For each
+//! node the store keeps a ceiling: a holder makes only keys whose time is below it, and whoever comes next begins
+//! at it. So two holders of one node never have a time in common, whatever their clocks read and however late a
+//! check comes. Clocks decide only how soon a node is free again.
 //!
 //! ```text
 //! node 7   |--- epoch 3 ---|------ epoch 4 ------|-- epoch 5 ..
@@ -45,12 +45,12 @@ pub use segment::{
 /// What went wrong between a generator and the store that it depends on:
 /// [`Error::coordination_failure`](crate::Error::coordination_failure).
 ///
-/// After none of them is a key made that another may make.
+/// After none of these failures does a generator make a key that another may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CoordinationFailure {
-    /// The store does not answer, or did not within its time. What was asked may have been done: a
-    /// grant or a segment that nobody heard of is a gap, never used twice.
+    /// The store does not answer, or did not answer in time. The request may have been carried out: a grant or a
+    /// segment whose answer was lost is a gap, and is never used twice.
     Unavailable,
     /// The grant's time is over and it was not renewed: no key until it is.
     Expired,
@@ -59,8 +59,8 @@ pub enum CoordinationFailure {
     Fenced,
     /// All nodes are held.
     NoFreeNode,
-    /// The store has lost what it kept, such as Redis after a restart without its data: to begin
-    /// anew would repeat, so somebody has to say from where.
+    /// The store has lost what it kept, such as Redis after a restart without its data. Beginning anew would repeat
+    /// keys, so somebody has to say where to go on.
     StateLost,
     /// The store's ceiling is below one that it has already granted: it was restored from a copy, or
     /// fell over to one that lagged behind.

@@ -54,11 +54,11 @@ pub trait Generator {
     ///
     /// # Errors
     ///
-    /// When the policy says so ([`is_clock`](Error::is_clock),
-    /// [`is_overflow`](Error::is_overflow)), or the operating system has no entropy.
+    /// Returns an error if the policy refuses the key ([`is_clock`](Error::is_clock),
+    /// [`is_overflow`](Error::is_overflow)), or if the operating system has no entropy.
     fn try_generate(&self) -> Result<Generated<Self::Scheme>, Error>;
 
-    /// Makes the next key, as a key type of the scheme: the way to keys of schemes whose generators
+    /// Makes the next key and returns it as a key type of the scheme. Use this method for schemes whose generators
     /// are made with a node.
     ///
     /// # Errors
@@ -70,8 +70,7 @@ pub trait Generator {
         self.try_generate().map(K::from_generated)
     }
 
-    /// Makes a key for a given time, apart from the order of
-    /// [`try_generate`](Self::try_generate).
+    /// Makes a key for a given time. The key is not ordered with the keys of [`try_generate`](Self::try_generate).
     ///
     /// # Errors
     ///
@@ -93,9 +92,9 @@ pub trait Generator {
     ///
     /// # Errors
     ///
-    /// If so many keys would run further ahead of the clock than the policy allows
-    /// ([`is_overflow`](Error::is_overflow)). The iterator gives an error where the random part
-    /// cannot be drawn, or where a fork left its reservation to the parent.
+    /// Returns an error if `count` keys would run further ahead of the clock than the policy allows
+    /// ([`is_overflow`](Error::is_overflow)). The iterator yields an error if the random part cannot be drawn, or
+    /// in the child of a fork if the reservation belongs to the parent.
     fn reserve(&self, count: usize) -> Result<Self::Reserved<'_>, Error>;
 
     /// Returns how often a policy had to act.
@@ -142,14 +141,17 @@ macro_rules! shared {
 shared!(&G);
 shared!(Arc<G>);
 
-/// What a generator does when its clock stands in the way.
+/// What a generator does when its clock steps back or its counter overflows.
 ///
-/// The default holds up to ten seconds, then follows; and lets the counter run up to ten seconds
-/// ahead. It never fails while the layout has room for the clock's time, never waits in practice, never repeats; and
-/// its order breaks only where a clock steps back by more than ten seconds, which [`Events::clock_followed`] counts.
-/// (Where that happens, keys of Gregorian time with a fixed [node](crate::scheme::UuidNode) are told from the older
-/// ones by 14 random bits alone.) Ten seconds are more than NTP steps without being told to, and a leap second; and few
-/// enough that a clock that once read a wrong year does not stamp the keys of a day.
+/// The default policy holds the order through steps back of up to ten seconds, and follows the clock after larger
+/// ones. It lets the counter run up to ten seconds ahead of the clock. With this policy a generator never fails
+/// while the layout has room for the clock's time, never waits in practice, and never repeats a key. Its order
+/// breaks only where a clock steps back by more than ten seconds, which [`Events::clock_followed`] counts. (After
+/// such a step, only 14 random bits distinguish new keys of Gregorian time with a fixed
+/// [node](crate::scheme::UuidNode) from older ones.)
+///
+/// Ten seconds cover a leap second and most corrections by NTP. They are also short enough that a clock
+/// that once read a wrong year does not stamp the keys of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// What happens when the clock is behind the newest key.
@@ -207,29 +209,30 @@ impl Default for Policy {
 
 /// What happens when the clock reads earlier than the newest key.
 ///
-/// Up to `max` the order goes on, held or waited for. A wider gap is a clock that was wrong, now or
-/// before: a reading of the year 2100, taken once, would otherwise stamp every later key with it.
+/// Up to `max` the generator keeps the order: it holds or waits. A wider gap means that the clock is wrong now or
+/// was wrong before. A single reading of the year 2100 would otherwise put that year into every later key.
 ///
-/// What [`Overflow::Advance`] let the counter borrow cannot be told from a step back, so gaps within
-/// *its* bound are always held.
+/// A counter overrun under [`Overflow::Advance`] and a clock step look alike, so gaps within the bound of `Advance`
+/// are always held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rollback {
     /// Keys go on rising from the newest one, with its time, while the clock is at most `max`
-    /// behind. Beyond, start again at the clock with a new random counter (RFC 9562 section 6.1: a
-    /// new clock sequence): one break in the order, no failure, no repeat.
+    /// behind. If the gap is wider, the generator starts again at the clock's time with a new random counter
+    /// (RFC 9562 section 6.1: a new clock sequence). The order then breaks once, but no call fails and no key repeats.
     HoldThenFollow {
         /// The widest gap that is held; rounded down to milliseconds, at most a day.
         max: Duration,
     },
     /// Keys go on rising from the newest one, with its time, while the clock is at most `max`
-    /// behind. Beyond, every call is an error until the clock is back within it: no break in the
-    /// order. With a `max` of zero ([`Rollback::ERROR`]), every step back is an error.
+    /// behind. If the gap is wider, every call fails until the gap is at most `max` again, so the order never
+    /// breaks. With a `max` of zero ([`Rollback::ERROR`]), every step back is an error.
     HoldThenError {
         /// The widest gap that is held; rounded down to milliseconds, at most a day.
         max: Duration,
     },
-    /// A call waits while the clock is at most `max` behind, until it has caught up. Beyond, every call is an error.
+    /// If the clock is at most `max` behind, a call waits until it has caught up. If the gap is wider, every call
+    /// fails.
     /// With [`Overflow::Wait`] or [`Overflow::Error`], no key carries a later time than the clock's.
     WaitThenError {
         /// The widest gap and longest wait; rounded down to milliseconds, at most a day.
@@ -238,8 +241,8 @@ pub enum Rollback {
 }
 
 impl Rollback {
-    /// Any step back is an error until the clock has caught up. With [`Overflow::Advance`], steps within *its* bound are
-    /// held: take [`Overflow::Wait`] or [`Overflow::Error`].
+    /// Makes any step back an error until the clock has caught up. With [`Overflow::Advance`], steps within the
+    /// bound of `Advance` are still held; use [`Overflow::Wait`] or [`Overflow::Error`] instead.
     pub const ERROR: Self = Self::HoldThenError {
         max: Duration::ZERO,
     };
@@ -267,14 +270,14 @@ const fn millis(max: Duration) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overflow {
-    /// Go on into the next millisecond before the clock gets there, at most `max` ahead of it; then
-    /// wait. Since making a millisecond's keys takes longer than a millisecond, only a stopped
-    /// clock or a large `reserve` gets there.
+    /// Uses the next millisecond before the clock reaches it, at most `max` ahead; beyond that, calls wait. Making
+    /// all keys of a millisecond takes longer than a millisecond, so only a stopped clock or a large `reserve`
+    /// reaches the bound.
     Advance {
         /// How far ahead; rounded down to milliseconds, at most a day.
         max: Duration,
     },
-    /// Wait for the clock to reach the next millisecond; an error if it stands still.
+    /// Waits for the clock to reach the next millisecond, and fails if the clock stands still.
     Wait,
     /// An error that [`is_overflow`](Error::is_overflow).
     Error,

@@ -47,7 +47,7 @@ pub trait HighWaterMark: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If the mark cannot be read, or is damaged: never `None` then. Make the error with
+    /// Returns an error, and never `None`, if the mark cannot be read or is damaged. Make the error with
     /// [`Error::high_water`].
     fn load(&self) -> Result<Option<Timestamp>, Error>;
 

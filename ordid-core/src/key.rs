@@ -259,11 +259,11 @@ pub trait Scheme: Sized + 'static {
     /// Returns whether the raw value can be of this scheme (version and variant).
     fn check(raw: &Self::Raw) -> bool;
 
-    /// Makes a key of the scheme of any raw value: the same where it [checks](Self::check), otherwise
-    /// one that differs in the bits that the scheme fixes, and in no others.
+    /// Turns any raw value into a key of the scheme. A value that [checks](Self::check) stays the same. Any other
+    /// value changes in the bits that the scheme fixes, and in no others.
     ///
-    /// It is for tests that need keys of arbitrary bits. A scheme whose check refuses values has to
-    /// have its own; without it those values are dropped.
+    /// It is for tests that need keys of arbitrary bits. A scheme whose check refuses values has to implement this
+    /// method; otherwise those values are dropped.
     ///
     /// # Example: version and variant
     ///
@@ -288,8 +288,8 @@ pub trait Scheme: Sized + 'static {
         left.cmp(right)
     }
 
-    /// Writes the one canonical text of a key: the raw key's own unless the scheme has another, or
-    /// the form with a prefix where there is one: of 128 bits a TypeID, whatever the scheme.
+    /// Writes the one canonical text of a key. Without a prefix it is the raw key's text, unless the scheme has its
+    /// own. With a prefix it is the form with that prefix: a TypeID for 128 bits, whatever the scheme.
     ///
     /// # Errors
     ///
@@ -377,7 +377,7 @@ pub trait StaticScheme: Scheme {
     /// if the clock was set back by more than its policy holds.
     fn generate() -> Generated<Self>;
 
-    /// Makes a key for a given time, apart from the order of [`generate`](Self::generate).
+    /// Makes a key for a given time. The key is not ordered with the keys of [`generate`](Self::generate).
     ///
     /// # Errors
     ///
@@ -648,14 +648,14 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
         Ok(Self::Scheme::reserve(count)?.map(Self::from_generated as fn(_) -> _))
     }
 
-    /// Returns the keys of some time: from the smallest key that the scheme can make at its start up to, and
-    /// without, the smallest at its end. The ends are no keys of rows.
+    /// Returns the range of keys for a range of time: from the smallest key that the scheme can make at its start
+    /// up to, but not including, the smallest at its end. The two ends are not keys of rows.
     ///
     /// [`Timestamp`] takes the times of `std`, and behind features of these names those of `chrono`, `jiff`
-    /// and `time`. Ranges that meet in time meet in keys, without overlap. Where the scheme's steps are
-    /// longer than a millisecond (a second for `object_id`), each end is rounded down to its step. It is the
-    /// time in the key, and so the clock of who made the key. For a scheme whose keys are not ordered by a
-    /// time it does not compile.
+    /// and `time`. Ranges that meet in time meet in keys, without overlap. If the scheme's steps are longer than a
+    /// millisecond (a second for `object_id`), each end is rounded down to its step. The times are those in the
+    /// keys, so they come from the clock of the machine that made each key. For a scheme whose keys are not ordered
+    /// by time, the call does not compile.
     ///
     /// # Errors
     ///

@@ -120,7 +120,7 @@ impl Orders {
 }
 
 /// Returns whether MariaDB's `UUID` type swaps the segments of this value: version 1 to 5 with a
-/// high variant bit.
+/// high variant bit. A value of version 0 is swapped, too, unless byte 6 is zero.
 ///
 /// # References
 ///
@@ -129,8 +129,8 @@ pub const fn mariadb_uuid_is_swapped(bytes: &[u8; 16]) -> bool {
     bytes[6] > 0 && bytes[6] < 0x60 && bytes[8] >= 0x80
 }
 
-/// Returns whether MariaDB's `UUID` type refuses this value: what it would store is that of a swapped
-/// value. Among others one in 64 values of version 8.
+/// Returns whether MariaDB's `UUID` type refuses this value, because the stored form would be that of a swapped
+/// value. Among others, it refuses one in 64 values of version 8.
 ///
 /// As text it is refused with error 1292. As 16 bytes it is *not*: they are stored as they are, and
 /// read back as the swapped value.
@@ -157,8 +157,8 @@ pub const fn mariadb_uuid_sort_key(bytes: &[u8; 16]) -> [u8; 16] {
     }
 }
 
-/// Returns the value whose [`mariadb_uuid_sort_key`] these bytes are. Of two, the swapped one: the
-/// database [refuses](mariadb_uuid_is_refused) the other.
+/// Returns the value whose [`mariadb_uuid_sort_key`] these bytes are. If there are two, it returns the swapped one,
+/// because the database [refuses](mariadb_uuid_is_refused) the other.
 pub const fn from_mariadb_uuid_sort_key(key: &[u8; 16]) -> [u8; 16] {
     let k = key;
     let swapped = [

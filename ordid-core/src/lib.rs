@@ -3,9 +3,8 @@
 //! [`generator`]), what a generator remembers over restarts ([`high_water`]), columns of each
 //! database ([`storage`]), rows with keys ([`entity`]) and pages of lists ([`page`]). `ordid-sql` writes the SQL.
 //!
-//! Users depend on the facade `ordid`; adapters of database libraries depend on this crate. Modules
-//! depend only on those before them in this order: a byte permutation or a comparison rule ([`layout`])
-//! knows no key, a column knows no scheme.
+//! Users depend on the facade `ordid`; adapters of database libraries depend on this crate. A byte permutation or a
+//! comparison rule ([`layout`]) knows no key, and a column knows no scheme.
 //!
 //! | you want to | use |
 //! |---|---|

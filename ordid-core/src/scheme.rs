@@ -267,9 +267,8 @@ macro_rules! own_key_type {
     };
 }
 
-/// A scheme of which a type settles what its generators are otherwise given: the same keys, under the
-/// same name. What the type has to be is asked where a generator is made, and nowhere before, so that
-/// another type is one error.
+/// A scheme whose generator parameters are fixed by a type. It makes the same keys, under the same name. The
+/// requirements on the type are checked only where a generator is made, so that a wrong type gives one error.
 macro_rules! settled {
     ($(#[$attribute:meta])* $wrapper:ident) => {
         $(#[$attribute])*

@@ -122,8 +122,8 @@ pub trait Stores<R: RawKey>: Column {
         Self::sort_key(*left).cmp(&Self::sort_key(*right))
     }
 
-    /// Returns the raw key whose [`sort_key`](Self::sort_key) these bytes are: to build keys that
-    /// rise in the column, let the bytes rise.
+    /// Returns the raw key that has these bytes as its [`sort_key`](Self::sort_key). To build keys that rise in the
+    /// column, use bytes that rise.
     ///
     /// # Errors
     ///

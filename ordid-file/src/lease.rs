@@ -6,9 +6,9 @@
 //!                       number of writes | epoch | ceiling in ms | the file's inode | when it was made, in ns
 //! ```
 //!
-//! Who locks a node's file has the node. The lock is the system's: it is gone when the process is, however
-//! it ends. The ceiling is on the disk before the grant is returned, so whoever locks the file next begins
-//! above.
+//! Whoever locks a node's file has the node. The operating system removes the lock when the process ends, however
+//! it ends. The ceiling is on the disk before the grant is returned, so the next process that locks the file begins
+//! above it.
 
 use std::{
     collections::HashMap,
@@ -35,8 +35,10 @@ use crate::{locked, record::Record, slots::Slots};
 /// Give each machine nodes of its own (`64..128`): machines do not see each other's folders. A single node
 /// (`7..8`) makes a second process fail, a range gives each process its own.
 ///
-/// - **Durable**: a grant's ceiling is on the disk (`fdatasync`) before it is returned, once a window.
-/// - **Whole**: two records are written in turn, each with a checksum. A file with no valid record is an error.
+/// - **Durable**: a grant's ceiling is on the disk (`fdatasync`) before it is returned. A keeper renews it about three
+///   times a window.
+/// - **Whole**: two records are written in turn, each with a checksum. A file with no valid record is passed over; if no
+///   other node can be taken, it is an error.
 /// - **Alone**: a node's file is locked while its grant is held, and until this is dropped or the process ends,
 ///   `kill -9` included: no time to live is waited for. Use in a forked child is an error; it has to open
 ///   another.
@@ -46,9 +48,9 @@ use crate::{locked, record::Record, slots::Slots};
 ///   written into the file that is there (`cp` does so), and a copy whose file system has neither. Before you
 ///   restore a folder, delete its lease files, and do not restore them.
 ///
-/// The machine's clock is the store's: a process whose clock is further ahead of it than
-/// [`max_ahead`](LeaseTerms::max_ahead) gets an error, and so does one whose machine's clock was set back
-/// further than that, until another node is free or the time has come.
+/// The machine's clock is the store's clock. A process whose own clock is more than
+/// [`max_ahead`](LeaseTerms::max_ahead) ahead of it gets an error. If the machine's clock was set back by more than
+/// that, calls fail, too, until another node is free or the clock has caught up.
 ///
 /// Put the folder on a local disk: network file systems may grant the lock twice. Do not move or delete the
 /// files; where this is noticed, it is an error ([`StateLost`](CoordinationFailure::StateLost)).

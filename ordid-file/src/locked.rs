@@ -49,8 +49,8 @@ impl Drop for LockedFile {
     }
 }
 
-/// Opens or creates the file, locks it, and makes its contents and its name durable. The message of an error names the
-/// type `owner`. On Unix, only the file's owner can read and write a new file, whatever the process's umask. Others
+/// Opens or creates the file, locks it, and makes its contents and its name durable. The message about a file that is in use names
+/// the type `owner`. On Unix, only the file's owner can read and write a new file, whatever the process's umask. Others
 /// must not read its rows, and could stop the program by locking it.
 ///
 /// An error says what is wrong with the file. The caller puts the path in front of it.

@@ -16,9 +16,9 @@ use crate::{locked, slots::Slots};
 
 /// A high-water mark in a file of its own.
 ///
-/// The file is locked while this lives: a second one on the same file, in this process or another,
-/// is an error. So is the use of this one in a forked child, which would write over its parent's
-/// marks. If this process is killed, such a child keeps the lock as long as it lives.
+/// The file is locked while this value lives. Opening it a second time, in this process or another, is an error.
+/// Using this value in a forked child is an error, too, because the child would write over its parent's marks. If
+/// this process is killed, such a child keeps the lock as long as it lives.
 ///
 /// Do not move or delete the file while it is open. It has 4,120 bytes at most.
 #[derive(Debug)]

@@ -151,7 +151,7 @@ fn check_process(owner: Process) -> io::Result<()> {
 }
 
 impl Blocking {
-    /// Of this client, with this long to connect, and as long for each answer.
+    /// Makes a connection of this client. `timeout` is the limit for connecting, and for each answer.
     pub fn new(client: Client, timeout: Duration) -> Self {
         Self::connecting(move || {
             let connection = client.get_connection_with_timeout(timeout)?;
@@ -161,7 +161,7 @@ impl Blocking {
         })
     }
 
-    /// Of what this function connects to each time: the master that Sentinel names, or a cluster.
+    /// Makes a connection that this function opens each time: to the master that Sentinel names, or to a cluster.
     ///
     /// All other calls wait while the function connects, and while an answer is awaited. Limit each step of it, or one
     /// server that stands still stops them all, also a Sentinel. The library's `Sentinel` has no time-outs towards

@@ -360,9 +360,9 @@ fn never_granted(floor: Timestamp, server: &str, store_now: Timestamp) -> Stored
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync> RedisLease<C> {
-    /// Says that the leases are new: until then there are none, and each call is a
-    /// [`StateLost`](CoordinationFailure::StateLost). This is part of a deployment, not of a
-    /// program's start, which would take a server that has lost its data for a new one.
+    /// Declares that the leases are new. Before this there are none, and each call fails with
+    /// [`StateLost`](CoordinationFailure::StateLost). Call it in a deployment, not at a program's start, which
+    /// would take a server that has lost its data for a new one.
     ///
     /// No key with a node of these leases carries a time before `floor`. That is [`Timestamp::MIN`]
     /// for the first time. After a loss it is a time that no holder can have reached: the newest in

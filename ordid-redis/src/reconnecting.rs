@@ -7,11 +7,11 @@ use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value, aio::Con
 
 use crate::connection::{any_unconfirmed, is_for_another, is_unconfirmed};
 
-/// A connection that a function makes when it is first used, and anew after one that failed, whose server takes no
-/// writes, or whose replicas did not confirm (`WAIT`). It is for Sentinel, whose master changes; the library's
-/// `ConnectionManager` goes to one address.
+/// A connection that a function opens at the first use. The function opens it anew if the connection failed, its
+/// server takes no writes, or its replicas did not confirm (`WAIT`). It is for Sentinel, whose master changes; the
+/// library's `ConnectionManager` connects to one address.
 ///
-/// Clones share the connection. What is asked while it is away fails; nothing is asked twice.
+/// Clones share the connection. Requests fail while the connection is away; none is sent twice.
 ///
 /// ```
 /// use ordid_redis::Reconnecting;
@@ -32,7 +32,7 @@ struct Inner<C> {
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> Reconnecting<C> {
-    /// Of what this function connects to each time.
+    /// Makes a connection that this function opens each time.
     pub fn new<F, Connecting>(connect: F) -> Self
     where
         F: Fn() -> Connecting + Send + Sync + 'static,

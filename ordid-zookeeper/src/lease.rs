@@ -34,12 +34,12 @@ const PAGE: usize = 1_000;
 /// /app/orders/7/owner    ephemeral             it has a holder
 /// ```
 ///
-/// Times are milliseconds since 1970. The ceiling moves only from the version that was read. The owner
-/// goes with its session: then the node is free, and its former holder is refused at the next renewal.
-/// So nodes come back after the time of a session, and the [time to live](LeaseTerms::ttl) of the terms
-/// says nothing here.
+/// Times are milliseconds since 1970. The ceiling moves only from the version that was read. The owner node
+/// disappears with its session. Then the leased node is free, and its former holder is refused at the next renewal.
+/// So nodes come back after the time of a session, and the [time to live](LeaseTerms::ttl) of the terms has no
+/// effect here.
 ///
-/// The store's clock is that of its leader, which stamps what is written.
+/// The store's clock is the clock of the leader, which stamps each write.
 #[derive(Debug, Clone)]
 pub struct ZooKeeperLease {
     session: Session,
@@ -68,9 +68,9 @@ impl ZooKeeperLease {
         })
     }
 
-    /// Says that the leases are new: until then there are none, and each call is a
-    /// [`StateLost`](CoordinationFailure::StateLost). This is part of a deployment, not of a
-    /// program's start, which would take servers that have lost their data for new ones.
+    /// Declares that the leases are new. Before this there are none, and each call fails with
+    /// [`StateLost`](CoordinationFailure::StateLost). Call it in a deployment, not at a program's start, which
+    /// would take servers that have lost their data for new ones.
     ///
     /// No key with a node of these leases carries a time before `floor`. That is [`Timestamp::MIN`]
     /// for the first time. After a loss it is a time that no holder can have reached: the newest in

@@ -16,9 +16,9 @@ use crate::{
 /// /app/orders/id-0000000007     is made, is id 1007, and is deleted again
 /// ```
 ///
-/// It takes a write of the servers for each id, and a second one to clear it away, for which nobody
-/// waits. [`ZooKeeperCounter`](crate::ZooKeeperCounter) reserves a thousand with one. The numbers end
-/// at 2^31 - 1, where ZooKeeper's own count turns negative; that is an error here.
+/// Each id takes one write of the servers, and a second one that deletes the node, for which nobody waits.
+/// [`ZooKeeperCounter`](crate::ZooKeeperCounter) reserves a thousand ids with one write. The numbers end at 2^31 -
+/// 1, where ZooKeeper's own count turns negative; that is an error here.
 #[derive(Debug, Clone)]
 pub struct SequentialNode {
     session: Session,

@@ -51,8 +51,8 @@ struct Inner {
 }
 
 impl Session {
-    /// With the servers that the library's connection string names, such as
-    /// `one:2181,two:2181,three:2181/app`; it connects when it is first used.
+    /// Makes a session with the servers that the library's connection string names, such as
+    /// `one:2181,two:2181,three:2181/app`. It connects when it is first used.
     ///
     /// The connector says how long the session outlives its connection, and how to authenticate. What
     /// is created may be changed by everyone, unless [`with_acls`](Self::with_acls) says otherwise.
@@ -60,7 +60,7 @@ impl Session {
         Self::of(connector, cluster.into(), Acls::anyone_all())
     }
 
-    /// The same, of which only these may read and change what it creates.
+    /// Returns a session with these ACLs: only they may read and change what it creates.
     #[must_use]
     pub fn with_acls(self, acls: Acls<'static>) -> Self {
         Self::of(self.0.connector.clone(), self.0.cluster.clone(), acls)

@@ -192,10 +192,10 @@
 //! - `tracing`, `metrics`: an event, or a counter, when a generator's policy acts.
 //! - `test-util`: a clock and an entropy source for tests, so that keys are the same on every
 //!   machine.
-//! - `testing`: `testing::with_keys(seed, || ..)`, in which also code that calls `generate()` makes the same
-//!   keys in each run of a test.
+//! - `testing`: `testing::with_keys(seed, || ..)`. Inside it, code that calls `generate()` makes the same keys in
+//!   each run of a test, too.
 //! - `chrono`, `jiff`, `time`: the times of these crates (chrono 0.4, jiff 0.2, time 0.3) to and from
-//!   `clock::Timestamp`; those of `chrono` and `time` are versions of rows, too.
+//!   `clock::Timestamp`. The times of `chrono` and `time` can be versions of rows, too.
 //! - `sqids04`: `#[ordid(short = SHORT)]` gives integer keys short public ids (module `key::short`, sqids 0.4).
 //! - `serde`, `schemars`, `utoipa`, `async-graphql7`, `juniper018`, `arbitrary`, `proptest`: the traits of these crates
 //!   (schemars 1, utoipa 6, juniper 0.18, arbitrary 1, proptest 1) for every derived key type. With serde a key is its

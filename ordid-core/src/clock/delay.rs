@@ -16,8 +16,8 @@ use std::{
 
 use crate::entropy::{Process, process};
 
-/// A future that is over after a while, on any runtime: a thread of its own, which the first one of the
-/// process starts, wakes whoever waits. The child of a fork has another such thread.
+/// A future that completes after a while, on any runtime. The first one of a process starts a thread, which wakes
+/// the tasks that wait. The child of a fork has another such thread.
 ///
 /// # Example: what keeps a lease, on a runtime that has no timer
 ///

@@ -9,12 +9,13 @@ use super::{Clock, SystemClock, Timestamp};
 
 /// Exact milliseconds at half the price of [`SystemClock`], which it asks once a millisecond.
 ///
-/// A thread keeps the last reading until the counter says that its millisecond is over. Steps of
-/// the wall clock are followed at the next reading, so at most a millisecond late; so is a fork,
-/// whose child goes on with a copy that is as good. Ticks a millisecond are measured between
-/// readings, never taken from the processor's description, and the shorter measurement counts. A
-/// virtual machine that moves to a processor with a slower counter reads late by the ratio of the
-/// two, for the one reading after which it is measured anew.
+/// A thread keeps the last reading until the counter says that its millisecond is over. Steps of the wall clock are
+/// followed at the next reading, so at most a millisecond late. The same holds for a fork, whose child goes on with
+/// an equally good copy of the reading.
+///
+/// The ticks per millisecond are measured between readings, never taken from the processor's description, and the
+/// shorter measurement counts. After a virtual machine moves to a processor with a slower counter, one reading is
+/// late by the ratio of the two counters; then the ticks are measured anew.
 #[derive(Debug, Clone, Copy)]
 pub struct TscClock {
     /// Only [`TscClock::new`] makes one.

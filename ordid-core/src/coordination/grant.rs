@@ -16,8 +16,8 @@ use crate::{
 /// while it holds a grant (a snapshot of its machine) has a copy of that name; the store tells the two
 /// apart when the first of them renews.
 ///
-/// It is of the process that made it. In the child of a fork it is good for nothing: neither to make keys
-/// with, nor to be renewed or given back ([`Fenced`](CoordinationFailure::Fenced)). Its parent goes on.
+/// A grant belongs to the process that made it. The child of a fork can neither make keys with it, nor renew it,
+/// nor give it back ([`Fenced`](CoordinationFailure::Fenced)). The parent goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Grant {
     node: u64,
@@ -141,7 +141,7 @@ pub struct LeaseTerms {
 impl LeaseTerms {
     /// How much time a grant has unless said otherwise.
     pub const WINDOW: Duration = Duration::from_secs(3);
-    /// After which silence a node is free unless said otherwise.
+    /// How long a holder has to be silent until its node is free, unless said otherwise.
     pub const TTL: Duration = Duration::from_secs(10);
     /// How far ahead of the store's clock a grant may reach unless said otherwise.
     pub const MAX_AHEAD: Duration = Duration::from_secs(10);
@@ -178,8 +178,8 @@ impl LeaseTerms {
         Self { window, ..self }.checked()
     }
 
-    /// After which silence of its holder, by the store's clock, a node is free for others. No
-    /// duplicate depends on it: it says how soon nodes come back.
+    /// Sets how long a holder has to be silent, by the store's clock, until its node is free for others. This
+    /// decides only how soon nodes come back, never whether keys repeat.
     ///
     /// # Errors
     ///
@@ -220,7 +220,7 @@ impl LeaseTerms {
         self.window
     }
 
-    /// Returns after which silence a node is free.
+    /// Returns how long a holder has to be silent until its node is free.
     pub const fn ttl(&self) -> Duration {
         self.ttl
     }
@@ -397,8 +397,8 @@ fn mismatch(message: String) -> Error {
 ///    ceiling: otherwise it fails.
 /// 4. State that is missing is an error unless somebody said that the store is new.
 ///
-/// [`LeaseTerms`] does the arithmetic. `now` is the clock of the generator's, `last` the newest time in
-/// its keys. Errors are made with [`Error::coordination`].
+/// [`LeaseTerms`] does the arithmetic. `now` is the time of the generator's clock, and `last` the newest time in
+/// its keys. Make errors with [`Error::coordination`].
 #[doc(alias("snowflake", "worker id", "machine id"))]
 pub trait NodeAllocator: Send + Sync {
     /// Takes a free node.
@@ -434,9 +434,9 @@ pub trait NodeAllocator: Send + Sync {
     fn terms(&self) -> &LeaseTerms;
 }
 
-/// As [`NodeAllocator`], of a store that is asked asynchronously.
+/// A [`NodeAllocator`] whose store is asked asynchronously.
 ///
-/// Dropping a future leaves what was asked for done or not, as a lost answer does.
+/// If a future is dropped, its request may or may not have been carried out, as after a lost answer.
 pub trait AsyncNodeAllocator: Send + Sync {
     /// As [`NodeAllocator::acquire`].
     fn acquire(

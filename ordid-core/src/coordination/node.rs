@@ -70,9 +70,9 @@ impl fmt::Display for NodeRecord {
     }
 }
 
-/// Returns which of the free nodes to try, the best of which comes first: that one, unless others were faster
-/// so many times. Each lost race doubles those to choose from, so that many that start at once do not all run
-/// for one. `None` if none is free.
+/// Returns which of the free nodes to try. The first one is the best. It is the choice unless other processes were
+/// faster `lost_races` times. Each lost race doubles the number of nodes to choose from, so that many processes
+/// that start at once do not all try the same node. Returns `None` if no node is free.
 ///
 /// # Errors
 ///

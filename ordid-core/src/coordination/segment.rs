@@ -42,8 +42,8 @@ impl SegmentOrder for Unordered {
 
 /// Numbers that were reserved together: `first`, `first + stride`, and so on, `count` of them.
 ///
-/// It cannot be copied: whoever has it has the numbers. But a fork copies it, and it does not tell: in the
-/// child, leave it alone. The `SegmentGenerator` of it does tell.
+/// It cannot be copied: whoever has it has the numbers. A fork does copy it, and the copy does not notice that, so
+/// do not use it in the child. A `SegmentGenerator` of it does notice.
 ///
 /// Several counters share the numbers by their remainders: with a stride of 2, one has the odd ones
 /// and one the even ones.

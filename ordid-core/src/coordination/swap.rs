@@ -86,8 +86,9 @@ pub trait SwapStore: Sync {
         std::future::ready(Ok(()))
     }
 
-    /// Returns the record with which the holder of a grant compares it, in a store that may know that it lost the holder's
-    /// last renewal and that nobody else got the node. By default it is the record that was read.
+    /// Returns the record that a holder's grant is compared with. A store may know that it lost the holder's last
+    /// renewal and that nobody else got the node; it can return another record then. By default it is the record
+    /// that was read.
     fn record_of(&self, _grant: &Grant, stored: &StoredNode<Self::Version>) -> NodeRecord {
         stored.record
     }

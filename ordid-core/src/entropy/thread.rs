@@ -24,7 +24,8 @@ pub const RESEED_WORDS: usize = 4096;
 const BLOCK_WORDS: usize = 256;
 
 /// The default source: each thread runs ChaCha8, seeded with 256 bits of the operating system's
-/// entropy at its start, after every [`RESEED_WORDS`] words, and after a fork.
+/// entropy at its start, after every [`RESEED_WORDS`] words, and after a fork. If the system has no entropy after so many
+/// words, the thread goes on with the old seed, and asks again later.
 ///
 /// Eight rounds are the fewest with a wide margin against every published attack (Aumasson, "Too
 /// Much Crypto", 2020), and what a batch of keys can afford.

@@ -33,11 +33,11 @@ pub use keeper::{LeaseKeeper, LeaseRequest, LeaseThread};
 pub enum AtCeiling {
     /// An error that is an [`Expired`](CoordinationFailure::Expired).
     Error,
-    /// Wait for the renewal, a millisecond at a time, at most so long; then the error.
+    /// Waits for the renewal, a millisecond at a time, for at most `max`; then fails with the same error.
     ///
-    /// It blocks the calling thread: making a key is no future. So it is not for the threads of an async
-    /// runtime, where the keeper may need the very thread that waits, and the renewal never comes. There
-    /// take [`Error`](Self::Error) and [`generate_within`](GrantedGenerator::generate_within).
+    /// The wait blocks the calling thread, because making a key is not asynchronous. Do not use it on the threads
+    /// of an async runtime: the keeper may need the very thread that waits, and then the renewal never comes. Use
+    /// [`Error`](Self::Error) and [`generate_within`](GrantedGenerator::generate_within) there.
     Wait {
         /// The longest wait; rounded down to milliseconds.
         max: Duration,
@@ -53,20 +53,20 @@ impl AtCeiling {
     }
 }
 
-/// An [`OrderedGenerator`] of a scheme whose keys are told apart by their node, such as
-/// [`Snowflake`](crate::scheme::Snowflake), that has its node by a [`Grant`]: it makes only keys
-/// whose embedded time lies in the grant's range, whatever the clock reads, and however long the
-/// process was stopped between a check and a key.
+/// An [`OrderedGenerator`] that gets its node from a [`Grant`], for schemes whose keys are told apart by their
+/// node, such as [`Snowflake`](crate::scheme::Snowflake). It makes only keys whose embedded time lies in the
+/// grant's range. This holds whatever the clock reads, and however long the process was stopped between a check and
+/// a key.
 ///
-/// When the range ends, keys are errors, or wait ([`AtCeiling`]), until [`renew`](Self::renew) gives it
-/// more; a [`LeaseKeeper`] does that in the background. The node may change then: keys go on rising.
+/// When the range ends, calls fail or wait ([`AtCeiling`]) until [`renew`](Self::renew) extends it; a
+/// [`LeaseKeeper`] does that in the background. A renewal may change the node; keys go on rising.
 ///
-/// In the child of a fork it refuses to work, since the grant is its parent's: give the child a node of
-/// its own.
+/// In the child of a fork the generator refuses to work, because the grant belongs to the parent. Acquire another
+/// node for the child.
 ///
 /// # What it costs
 ///
-/// A key under a grant reads four numbers more, which no other key writes, and takes no lock.
+/// A key under a grant reads a few more numbers, which no other key writes, and takes no lock.
 ///
 /// # Example
 ///
@@ -111,8 +111,8 @@ struct Held {
     failure: Option<Error>,
 }
 
-/// A clock that never reads past the last millisecond of the grant, so that the engine does not: it
-/// would have to come back from there. And what of the grant every key asks for.
+/// A clock that never reads past the last millisecond of the grant, so that the engine never has to come back from
+/// a later time. It also holds the parts of the grant that every key reads.
 pub struct GrantClock<C> {
     clock: C,
     /// The last millisecond of the grant's last unit of time.
@@ -240,17 +240,17 @@ where
     C: Clock,
     E: Entropy,
 {
-    /// Makes a generator of what a [`NodeAllocator`](crate::coordination::NodeAllocator) granted.
+    /// Makes a generator that uses a grant from a [`NodeAllocator`](crate::coordination::NodeAllocator).
     ///
-    /// The policy must hold as far ahead of the clock as a grant can begin, which is the terms'
-    /// `max_ahead`: the default does.
+    /// A grant may begin up to the terms' `max_ahead` ahead of the clock. The policy must hold that gap;
+    /// the default policy holds the default `max_ahead`.
     ///
     /// # Errors
     ///
-    /// If the layout has no such node, or the range no whole unit of its time
-    /// ([`Mismatch`](CoordinationFailure::Mismatch)); if the grant begins further ahead of the clock
-    /// than the policy holds, or outside the layout's time ([`is_clock`](Error::is_clock)); if it is of
-    /// the process that was forked ([`Fenced`](CoordinationFailure::Fenced)).
+    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if the layout has no such node, or if the range
+    /// contains no whole unit of the layout's time. Returns an error that [`is_clock`](Error::is_clock) if the
+    /// grant begins further ahead of the clock than the policy holds, or outside the layout's time. Returns
+    /// [`Fenced`](CoordinationFailure::Fenced) in the child of a fork if the grant belongs to the parent.
     pub fn new(
         grant: Grant,
         clock: C,
@@ -287,16 +287,16 @@ where
         Ok(generator)
     }
 
-    /// Goes on with a grant: this one's with a later ceiling, or another, of the same node or not. It
-    /// must be one that [`NodeAllocator::acquire`](crate::coordination::NodeAllocator::acquire) was
-    /// given this generator's [`newest`](Self::newest) for.
+    /// Goes on with a grant: the present one with a later ceiling, or another one, of the same node or a different
+    /// one. Another grant must come from an [`NodeAllocator::acquire`](crate::coordination::NodeAllocator::acquire)
+    /// call that was given this generator's [`newest`](Self::newest) time.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); and if the generator was closed, or the ceiling is below the present one
-    /// of the same grant ([`Fenced`](CoordinationFailure::Fenced)). The present grant then stays, but
-    /// for a closed generator, whose [`closed`](Self::closed) is the new one, to be released. In the
-    /// child of a fork, the error [`is_forked`](Error::is_forked).
+    /// Returns the errors of [`new`](Self::new). Returns [`Fenced`](CoordinationFailure::Fenced) also if the
+    /// generator was closed, or if the same grant has an earlier ceiling than the present one. After an error the
+    /// present grant stays. But if the generator was closed, [`closed`](Self::closed) returns the new grant, which
+    /// the caller then has to release. In the child of a fork, the error [`is_forked`](Error::is_forked).
     pub fn renew(&self, grant: Grant) -> Result<(), Error> {
         // Before the lock: a fork may have left it locked.
         self.keys.check_process()?;
@@ -357,12 +357,12 @@ where
         Ok(())
     }
 
-    /// Makes the next key. Where the grant has no time left for it, it waits for more, at most so long, and lets other
-    /// tasks run meanwhile: for async code, with [`AtCeiling::Error`].
+    /// Makes the next key. If the grant has no time left for it, the call waits for more time, for at most `max`,
+    /// and lets other tasks run meanwhile. Use it in async code, with [`AtCeiling::Error`].
     ///
     /// # Errors
     ///
-    /// As [`try_generate`](Generator::try_generate), after this time at the latest.
+    /// Returns the errors of [`try_generate`](Generator::try_generate), after `max` at the latest.
     ///
     /// # Example
     ///
@@ -402,8 +402,8 @@ where
         self.generate_within(max).await.map(K::from_generated)
     }
 
-    /// Makes no key any more, and returns the grant with the newest time in its keys: what
-    /// [`NodeAllocator::release`](crate::coordination::NodeAllocator::release) takes.
+    /// Closes the generator, which makes no more keys from then on. Returns the grant and the newest time in its
+    /// keys, which [`NodeAllocator::release`](crate::coordination::NodeAllocator::release) takes.
     pub fn close(&self) -> (Grant, Option<Timestamp>) {
         let mut held = self.held();
         if held.closed.is_none() {
@@ -659,7 +659,7 @@ where
         Ok(())
     }
 
-    /// The keys are of one grant and stay good, whatever becomes of it before they are given out.
+    /// All keys belong to one grant and stay valid, even if the grant ends before they are returned.
     fn reserve(&self, count: usize) -> Result<ReservedUnderGrant<'_, S, C, E>, Error> {
         let claimed = match count {
             0 => None,

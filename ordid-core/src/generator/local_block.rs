@@ -19,12 +19,12 @@ const BLOCK: u64 = 1_024;
 
 /// Keys for one thread: unique over all that share the generator, strictly rising on this one.
 ///
-/// Made by [`OrderedGenerator::local_block`], of a shared generator, and by
-/// [`OrderedGenerator::into_local`], which owns one.
+/// [`OrderedGenerator::local_block`] makes one that borrows a shared generator, and
+/// [`OrderedGenerator::into_local`] makes one that owns its generator.
 ///
-/// It claims 1,024 slots with one atomic operation. It gives up the rest of them as soon as the clock
-/// leaves their millisecond, so its keys are as fresh as any others, and after a fork.
-/// Policies act on the generator behind it.
+/// It claims 1,024 slots with one atomic operation. It gives up the rest of them after a fork, and as soon as the
+/// clock leaves their millisecond, so its keys carry a time as fresh as any others. The policy of the generator
+/// behind it applies.
 // In this order: what every key looks at is on one cache line, at offsets of one byte.
 #[repr(C)]
 pub struct LocalBlock<G> {
@@ -148,9 +148,8 @@ impl<G> LocalBlock<G> {
 }
 
 impl<G: BlockSource> LocalBlock<G> {
-    /// Returns the generator behind it. Keys taken there are unique with those of this block, but
-    /// not in order with them, and its `start_above` does not change the block: call [`start_above`](Self::start_above) of the
-    /// block for that.
+    /// Returns the generator behind it. Its keys are unique with those of this block, but not in order with them.
+    /// Its `start_above` does not change the block; call [`start_above`](Self::start_above) of the block for that.
     pub fn generator(&self) -> &OrderedGenerator<G::Scheme, G::Clock, G::Entropy> {
         self.generator.generator()
     }

@@ -43,7 +43,8 @@ pub(crate) fn no_key(error: &Error) -> ! {
 
 /// Makes keys of a scheme, strictly rising over all threads that share it.
 ///
-/// It takes no lock: a key is one compare-and-swap of a shared number. Where threads need not
+/// It takes no lock: a key is one atomic addition to a shared number, and a compare-and-swap where the unit of time changes.
+/// Where threads need not
 /// share one order, [`local_block`](Self::local_block) gives each a block of the count, and
 /// [`into_local`](Self::into_local) makes it the generator of one thread.
 #[derive(Debug)]
@@ -94,13 +95,12 @@ impl<S: Slotted<Node: DefaultNode>, C: Clock, E: Entropy> OrderedGenerator<S, C,
 }
 
 impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
-    /// Makes a generator with a node of its own: no other generator may have the same at the same
-    /// time.
+    /// Makes a generator with this node. No other generator may have the same node at the same time.
     ///
-    /// Where keys are told apart by the node alone (its scheme's documentation says so), a clock is
-    /// never followed back: [`Rollback::HoldThenFollow`] is taken for
-    /// [`Rollback::HoldThenError`]. And the child of a fork gets errors that
-    /// [`is_forked`](Error::is_forked), whatever it asks for: the node is its parent's.
+    /// If the keys of a scheme are told apart by the node alone (the scheme's documentation says so), the generator
+    /// never follows a clock back: it treats [`Rollback::HoldThenFollow`] as [`Rollback::HoldThenError`]. In the
+    /// child of a fork, every call then fails with an error that [`is_forked`](Error::is_forked), because the node
+    /// belongs to the parent.
     pub fn with_node(node: S::Node, clock: C, entropy: E, policy: Policy) -> Self {
         let rollback = match policy.rollback {
             Rollback::HoldThenFollow { max } if !S::RENEWS => Rollback::HoldThenError { max },
@@ -141,14 +141,14 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         Ok(())
     }
 
-    /// Goes on above a key of an earlier run, whatever the clock reads. Where keys are
-    /// [spread](crate::scheme::spread), the newest key is not the highest of the table.
+    /// Makes all later keys rise above a key of an earlier run, whatever the clock reads. If keys are
+    /// [spread](crate::scheme::spread), the newest key is not the highest one in the table.
     ///
     /// # Errors
     ///
-    /// If the key has no time, or if the scheme's unit of time after it is further ahead of the clock than the policy
-    /// holds: keys would not rise above it, so the caller has to decide. The error [`is_clock`](Error::is_clock). Also if
-    /// there is no entropy for the first key, and in the child of a fork if the node is its parent's
+    /// Returns an error if the key has no time. Returns an error that [`is_clock`](Error::is_clock) if the scheme's unit of
+    /// time after the key is further ahead of the clock than the policy holds or waits: keys would not rise above it, so
+    /// the caller has to decide. Also if there is no entropy for the first key, and in the child of a fork if the node is its parent's
     /// ([`is_forked`](Error::is_forked)).
     ///
     /// # Example: after a restart
@@ -230,15 +230,15 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         Ok(())
     }
 
-    /// Makes keys for one thread at a time, in blocks of the shared count. They are unique over all
-    /// threads and rise strictly on this one; those of different threads are in the order
-    /// of time only as far as the clock tells them apart.
+    /// Makes keys for one thread at a time, from blocks of the shared count. The keys are unique over all threads,
+    /// and rise strictly on this thread. Keys of different threads are in the order of time only if the clock reads
+    /// different times for them.
     pub fn local_block(&self) -> LocalBlock<&Self> {
         LocalBlock::new(self)
     }
 
-    /// Makes it the generator of one thread at a time, which needs no atomic operation for most of
-    /// its keys.
+    /// Turns this generator into one for a single thread at a time. It then makes most of its keys without an
+    /// atomic operation.
     ///
     /// # Example: one a thread
     ///

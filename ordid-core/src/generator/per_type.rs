@@ -14,8 +14,7 @@ static FIRST: OnceLock<Box<Link>> = OnceLock::new();
 
 /// Returns the process's value of a type, and makes it where there is none.
 ///
-/// `make` may be called more than once, and what it made be dropped: of threads that come at the same
-/// time, one wins.
+/// If several threads arrive at the same time, each may call `make`. One value is kept, and the others are dropped.
 pub(crate) fn per_type<T: Any + Send + Sync>(make: impl Fn() -> T) -> &'static T {
     let mut at = &FIRST;
     loop {

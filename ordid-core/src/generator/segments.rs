@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// How many numbers to reserve at a time: more when they do not last, fewer when they last long, as
 /// Leaf does it.
 ///
-/// A process that ends leaves what it had reserved unused: twice the present step at most.
+/// A process that ends leaves what it had reserved unused: at most the rest of one segment and the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Steps {
     /// The least, and the first.
@@ -84,10 +84,10 @@ impl Default for Steps {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhenEmpty {
-    /// An error: the source's, or that nothing has come yet.
+    /// Fails with the error of the source, or with one that says that nothing has come yet.
     Error,
-    /// Block the thread until the next segment comes, at most so long; then the error. Not for the
-    /// threads of an async runtime, where the feeder may need the very thread: reserve ahead there.
+    /// Blocks the thread until the next segment comes, for at most `max`; then fails. Do not use it on the threads
+    /// of an async runtime, where the feeder may need the very thread that waits. Reserve ahead there.
     Wait {
         /// The longest wait.
         max: Duration,
@@ -480,9 +480,8 @@ impl<O: SegmentOrder> ExactSizeIterator for SegmentBatch<O> {}
 /// Reserves segments ahead for a [`SegmentGenerator`]: on a thread ([`start`](Self::start)) or on an
 /// async runtime ([`run`](Self::run)). It ends when the generator is dropped.
 ///
-/// A source that is [`Unavailable`](CoordinationFailure::Unavailable) is asked again after a tenth of a
-/// second; any other failure ends the feeder, and is what keys then fail with when the reserved
-/// numbers are used up.
+/// If the source is [`Unavailable`](CoordinationFailure::Unavailable), the feeder asks again after a tenth of a
+/// second. Any other failure ends the feeder, and calls fail with it once the reserved numbers are used up.
 pub struct SegmentFeeder<O: SegmentOrder> {
     shared: Arc<Shared<O>>,
 }

@@ -1,4 +1,4 @@
-//! A generator that a restart never takes back.
+//! A generator whose keys keep rising over restarts.
 
 use std::{
     sync::{
@@ -17,19 +17,20 @@ use crate::{
     key::Generated,
 };
 
-/// An [`OrderedGenerator`] that stays above all keys of the process' earlier runs, even if the clock
-/// is older now: it keeps a [`HighWaterMark`] ahead of its keys.
+/// An [`OrderedGenerator`] that stays above all keys of the process' earlier runs, even if the clock reads an
+/// earlier time now. It keeps a [`HighWaterMark`] ahead of its keys.
 ///
-/// The mark is raised to `lead` ahead of the clock, before the first key that needs it is given out; nearly
-/// all keys only compare with it. The next run starts above the mark, so up to `lead` ahead of the
-/// clock, which the policy must hold. This does not add up, however often the process crashes. Keys that
-/// are further ahead of the clock than `lead` cost a write for each of their milliseconds, until the clock
-/// catches up.
+/// The generator raises the mark to `lead` ahead of the clock, before it returns the first key that needs this;
+/// nearly all keys are only compared with the mark. The next run starts above the mark. Its first keys may be up to
+/// `lead` ahead of the clock, so the policy must hold that gap. The gap does not add up, however often the process
+/// crashes. Keys that are further ahead of the clock than `lead` cost a write for each of their milliseconds, until
+/// the clock catches up.
 ///
-/// Where the policy follows a clock back ([`Rollback::HoldThenFollow`](super::Rollback)), it does so down to the
-/// mark of the earlier runs only. If the clock is older, keys go on above that mark, as at the start; if it is older
-/// by more than the policy holds, they are errors that [`is_clock`](Error::is_clock) until it is not. Keys of the
-/// same run may be followed below, as without a mark.
+/// If the policy follows a clock back ([`Rollback::HoldThenFollow`](super::Rollback)), the generator follows it
+/// only down to the mark of the earlier runs. If the clock is below that mark, keys go on above the mark, as at the
+/// start. If the clock is further below the mark than the policy holds, calls fail with an error that
+/// [`is_clock`](Error::is_clock) until the gap is small enough. The generator may still follow the clock below keys
+/// of the same run, as it does without a mark.
 ///
 /// # Example
 ///
@@ -164,7 +165,7 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
         self.cover(self.above_earlier_runs(claim, S::timestamp)?)
     }
 
-    /// The mark has no part in it: the time is the caller's.
+    /// The mark does not apply here, because the caller chooses the time.
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {
         self.generator.generate_at(timestamp)
     }

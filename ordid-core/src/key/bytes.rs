@@ -4,10 +4,10 @@ use core::fmt;
 
 use super::{KeyType, RawKey};
 
-/// The bytes of a raw key, in network order, without its type: what keys of different types have in
-/// common, so that rows of different entities can be held against each other.
+/// The bytes of a raw key, in network order, without its type. Keys of different types have this form in common, so
+/// that rows of different entities can be compared.
 ///
-/// Equal keys of one type have equal bytes; of bytes alone nobody can tell the type.
+/// Equal keys of one type have equal bytes. The bytes alone do not tell the type.
 ///
 /// # Example
 ///

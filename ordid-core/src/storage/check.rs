@@ -17,8 +17,8 @@ use crate::key::{
 ///
 /// # Panics
 ///
-/// With the scheme, the database, the column, its comparison rule and the ways out; in a `const`
-/// this is a compile error.
+/// Panics with a message that names the scheme, the database, the column, its comparison rule and the ways out. In
+/// a `const` this is a compile error.
 pub const fn assert_keeps_order<S: Scheme, C: ColumnOn<D>, D: Dialect>() {
     if !C::UNORDERED && !S::ORDERS.contains(C::COMPARISON) {
         panic!("{}", Message::<S, C, D>::TEXT.as_str());

@@ -1,5 +1,5 @@
-//! Who keeps a generator's grant alive: asks for more time before it ends, and for another node when
-//! it is lost.
+//! Keeps a generator's grant alive: asks for more time before the grant ends, and for another node when the grant
+//! is lost.
 
 use std::{
     fmt,
@@ -17,7 +17,7 @@ use crate::{
     generator::{Policy, Slotted, observe},
 };
 
-/// What a [`LeaseKeeper`] has to ask a [`NodeAllocator`] next.
+/// The next call that a [`LeaseKeeper`] has to make to a [`NodeAllocator`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseRequest {
@@ -28,7 +28,7 @@ pub enum LeaseRequest {
         /// The generator's clock.
         now: Timestamp,
     },
-    /// [`NodeAllocator::acquire`]: the last grant is another's by now.
+    /// [`NodeAllocator::acquire`], because the last grant was lost to another holder.
     Acquire {
         /// The generator's clock.
         now: Timestamp,
@@ -44,14 +44,14 @@ pub enum LeaseRequest {
     },
 }
 
-/// Keeps the grant of a [`GrantedGenerator`]: a state machine without I/O, and two loops that run it,
-/// on a thread ([`start`](Self::start)) or on an async runtime ([`run`](Self::run)).
+/// Keeps the grant of a [`GrantedGenerator`]. It is a state machine without I/O, with two loops that run it: on a
+/// thread ([`start`](Self::start)) or on an async runtime ([`run`](Self::run)).
 ///
-/// It renews when a third of the window is over, give or take a tenth of that by chance, so that
-/// holders that began together do not ask together. What fails is asked again after a tenth of the
-/// window; meanwhile the generator goes on up to its ceiling. When the grant is another's, it acquires
-/// a new one. When the store has lost its state, or a part of it, it stops: to go on might repeat, and
-/// somebody has to look. If the store's ceiling went back, the generator stops at once, too.
+/// It renews when a third of the window is over, give or take a random tenth of that, so that holders that began
+/// together do not ask together. After a failure it asks again after a tenth of the window; meanwhile the generator
+/// goes on up to its ceiling. If another holder has the grant, it acquires a new one. If the store has lost its
+/// state, or a part of it, the keeper stops: going on might repeat keys, so somebody has to look. If the store's
+/// ceiling went back, the generator stops at once, too.
 ///
 /// # Example: on a runtime
 ///
@@ -205,10 +205,9 @@ where
     ///
     /// # Errors
     ///
-    /// What must not be asked again: [`StateLost`](CoordinationFailure::StateLost),
-    /// [`CeilingRegressed`](CoordinationFailure::CeilingRegressed),
-    /// [`Mismatch`](CoordinationFailure::Mismatch), and what is no failure of coordination. The
-    /// generator then goes on up to its ceiling. After `CeilingRegressed` it is closed at once, because the store may
+    /// Returns an error after which the allocator must not be asked again: [`StateLost`](CoordinationFailure::StateLost),
+    /// [`CeilingRegressed`](CoordinationFailure::CeilingRegressed), [`Mismatch`](CoordinationFailure::Mismatch), and any
+    /// other that neither may pass nor is of the clock. The generator then goes on up to its ceiling. After `CeilingRegressed` it is closed at once, because the store may
     /// have granted the same node and times to another holder.
     pub fn answer(&mut self, answer: Result<Grant, Error>) -> Result<(), Error> {
         let mut granted = None;
@@ -256,9 +255,9 @@ where
         }
     }
 
-    /// Returns a grant that was acquired and that the generator does not take, as its clock is too far behind:
-    /// [`NodeAllocator::release`] it. Otherwise its node is lost to all until its holder counts as silent. It is
-    /// returned once.
+    /// Returns a grant that was acquired, but that the generator did not take because its clock is too far behind.
+    /// Give the grant to [`NodeAllocator::release`]; otherwise nobody can have its node until its holder counts as
+    /// silent. Each such grant is returned once.
     pub fn refused(&mut self) -> Option<Grant> {
         self.refused.take()
     }
@@ -271,15 +270,15 @@ where
     E: Entropy,
 {
     /// Keeps the grant until the generator is closed, and gives it back then. Spawn it; `sleep` is the
-    /// runtime's, such as `tokio::time::sleep`, or [`Delay::new`](crate::clock::Delay::new). A closed generator is noticed after at most a third of
+    /// runtime's, such as `tokio::time::sleep`, or [`Delay::new`](crate::clock::Delay::new). A closed generator is noticed after about a third of
     /// the window.
     ///
-    /// Dropped before, it leaves the generator to its ceiling.
+    /// If the future is dropped earlier, the generator goes on up to its ceiling.
     ///
     /// # Errors
     ///
-    /// What [`answer`](Self::answer) does not go on after, and what the release fails with. In the child
-    /// of a fork, where there is nothing to keep, an error that [`is_forked`](Error::is_forked).
+    /// Returns an error after which [`answer`](Self::answer) does not go on, or the error of the release. In the
+    /// child of a fork, where there is nothing to keep, the error [`is_forked`](Error::is_forked).
     pub async fn run<A, F>(
         mut self,
         allocator: A,
@@ -396,9 +395,8 @@ impl<S: Slotted, C, E> fmt::Debug for LeaseKeeper<S, C, E> {
     }
 }
 
-/// A thread that keeps a generator's grant; dropped, it closes the generator and gives the node back,
-/// which waits for the store. In the child of a fork there is no such thread, and dropping does
-/// nothing.
+/// A thread that keeps a generator's grant. Dropping this value closes the generator and gives the node back, which
+/// waits for the store. In the child of a fork there is no such thread, and dropping does nothing.
 pub struct LeaseThread<S, C, E>
 where
     S: Slotted<Node: TryFrom<u64>>,
@@ -421,7 +419,7 @@ where
         Arc::clone(&self.generator)
     }
 
-    /// As dropping, and says how it ended.
+    /// Does what dropping does, and returns how the keeper ended.
     ///
     /// # Errors
     ///
