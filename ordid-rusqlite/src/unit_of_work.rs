@@ -26,7 +26,8 @@ use crate::{
 /// SQLite takes many rows an `UPDATE` from 3.33 on. Two rows cannot exchange unique values, since these are checked row by
 /// row.
 ///
-/// SQLite checks foreign keys only under `PRAGMA foreign_keys = ON`, which each connection has to say.
+/// SQLite checks foreign keys only under `PRAGMA foreign_keys = ON`. The SQLite that is built with `libsqlite3-sys` has it on;
+/// with the system's, each connection has to say it.
 ///
 /// # Example: something without a key does not get in
 ///
