@@ -33,10 +33,10 @@
 //! | `sqlite = char20`, `char32` | `PushId`, `Key192` | `TEXT` | `Text` | as bytes |
 //! | `sqlite = integer` | `i64` | `INTEGER` | `BigInt` | as numbers |
 //!
-//! A bare `diesel` means `postgres = uuid, mysql = binary16, sqlite = blob`; for `i64` it is `bigint,
-//! bigint, integer`, for `u64` `mysql = bigint_unsigned` alone, since no other engine has an integer
-//! without a sign; for `ObjectId` and `Key192` the bytes, for `PushId` `char20`. Text under another
-//! collation loses its order, or takes two keys for one: declare the columns with the types above, which
+//! A bare `diesel` means `postgres = uuid, mysql = binary16, sqlite = blob`. For `i64` it means `bigint,
+//! bigint, integer`, and for `u64` only `mysql = bigint_unsigned`, since no other engine has an unsigned
+//! integer. `ObjectId` and `Key192` are stored as bytes, and a `PushId` as `char20`. Under another collation
+//! text loses its order, or two keys compare as equal: declare the columns with the types above, which
 //! [`ColumnOn`](ordid_core::storage::ColumnOn) has for your migrations.
 //!
 //! A scheme that does not keep its order in a column does not compile. Where order does not matter,
@@ -174,18 +174,18 @@
 //!
 //! # Async
 //!
-//! With the feature `async`, `UnitOfWork::flush_async` and its like take connections of
-//! [diesel-async](https://docs.rs/diesel-async) 0.9, by themselves and out of its pools, also SQLite's in
-//! `SyncConnectionWrapper`, which otherwise takes no more than one row a statement
+//! With the feature `async`, `UnitOfWork::flush_async` and the other `_async` methods take connections of
+//! [diesel-async](https://docs.rs/diesel-async) 0.9, whether from its pools or not. This includes SQLite's
+//! connections in `SyncConnectionWrapper`, which otherwise takes no more than one row a statement
 //! ([diesel_async #277](https://github.com/diesel-rs/diesel_async/issues/277)).
 //!
 //! # `COPY`
 //!
 //! With the feature `copy`, a flush in a transaction of its own over `diesel::PgConnection`, and with `r2d2`
-//! over one of that pool, inserts tables of 1,000 rows and more by `COPY`, which
-//! [`FlushedTable::bulk`] counts. Where that would not be what an `INSERT` is, it is an `INSERT`: rules,
-//! triggers, row-level security, generated columns, a value of another type than its column, a type that is
-//! no scalar of PostgreSQL's own.
+//! over a connection of that pool, inserts tables of 1,000 rows and more by `COPY`, which
+//! [`FlushedTable::bulk`] counts. If `COPY` would not do the same as `INSERT`, the flush sends an `INSERT`: for
+//! rules, triggers, row-level security, generated columns, a value of another type than its column, and a type
+//! that is not a built-in scalar type of PostgreSQL.
 //!
 //! # Behind PgBouncer
 //!
@@ -196,15 +196,15 @@
 //!
 //! # C clients
 //!
-//! The features of databases name Diesel's backends, and not its connections: those are yours, by Diesel's
-//! `postgres` or `mysql`, or by diesel-async's. `copy` alone asks for libpq.
+//! This crate's database features enable Diesel's backends, but not Diesel's connections. Enable those yourself, by the
+//! feature `postgres` or `mysql` of Diesel or of diesel-async. Only the feature `copy` needs libpq.
 //!
 //! # `diesel print-schema`
 //!
-//! It names the SQL types of the table above, but for two. An `INTEGER` of SQLite is `Integer` unless
-//! `diesel.toml` says `sqlite_integer_primary_key_is_bigint = true`, and of MariaDB's `UUID`, which Diesel's
-//! MySQL backend does not have, it makes a type of the schema's own, such as `OrdersIdUuid`: say `Char` in
-//! its place, by a `patch_file`.
+//! This command writes the SQL types of the table above, with two exceptions. An `INTEGER` of SQLite becomes
+//! `Integer` unless `diesel.toml` says `sqlite_integer_primary_key_is_bigint = true`. Diesel's MySQL backend
+//! does not have MariaDB's `UUID`, so the command makes a type of the schema's own, such as `OrdersIdUuid`:
+//! replace that type with `Char`, by a `patch_file`.
 //!
 //! # Minimum supported Rust version
 //!

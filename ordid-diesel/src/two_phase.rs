@@ -14,7 +14,8 @@ use crate::{
 #[doc = ordid_sql::documentation!(prepared_orphans)]
 /// # Errors
 ///
-/// Diesel's; a name that is none; databases in another order than that of the flush; and a transaction that is open.
+/// Returns Diesel's errors, and an error if the name is invalid, the databases are not in the order of the flush, or a
+/// transaction is open.
 pub fn prepared_orphans<C>(name: &str, connections: &mut [C]) -> Result<Vec<PreparedOrphan>, Error>
 where
     C: LoadConnection<Backend: Backend> + Send + 'static,
@@ -26,8 +27,9 @@ where
 #[doc = ordid_sql::documentation!(recover_prepared)]
 /// # Errors
 ///
-/// As [`prepared_orphans`], and what the databases refuse, as a privilege: only the user that has prepared a transaction
-/// and superusers may end it. What was recovered before stays so; do it again.
+/// Returns the errors of [`prepared_orphans`], and errors of the databases, such as a missing privilege: only
+/// superusers and the user that has prepared a transaction may end it. The transactions that were ended before the
+/// error stay ended; call this function again for the others.
 pub fn recover_prepared<C>(
     name: &str,
     connections: &mut [C],

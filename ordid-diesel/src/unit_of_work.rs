@@ -128,26 +128,27 @@ pub struct Journaled<DB: Backend>(ordid_sql::Journaled<Binder<DB>>);
 ordid_sql::work_journal! { impl[DB: Backend] UnitOfWork<DB>, Journaled<DB>, Entity<DB>, Error }
 
 impl<DB: Backend> UnitOfWork<DB> {
-    /// Writes everything in one transaction of its own, after which the unit of work is empty. If it fails,
-    /// nothing is written and nothing is lost: the same entities with the same keys are there to be flushed
-    /// again.
+    /// Writes everything in one transaction of its own, and empties the unit of work. If the flush fails,
+    /// nothing is written, and the unit of work still has the same entities with the same keys, so it can be
+    /// flushed again.
     ///
     /// # Retries
     ///
-    /// What may succeed another time on the same connection ([`Error::is_transient`]) is rolled back and
-    /// tried again, with the same keys, as often as [`with_retry`](Self::with_retry) says; this thread sleeps
-    /// in between. A lost connection ends the flush: see [`flush_with`](Self::flush_with), or flush again
-    /// over another connection. If it was the answer to COMMIT that was lost
-    /// ([`Error::is_commit_unknown`]), that flush first asks the database whether the rows are there.
+    /// If another attempt on the same connection may succeed ([`Error::is_transient`]), the flush is rolled back
+    /// and retried with the same keys, as often as [`with_retry`](Self::with_retry) says; this thread sleeps
+    /// between two attempts. A lost connection ends the flush: see [`flush_with`](Self::flush_with), or flush again
+    /// over another connection. If the answer to COMMIT was lost ([`Error::is_commit_unknown`]), that second flush
+    /// first asks the database whether the rows are there.
     ///
-    /// Diesel keeps most codes of errors to itself, so some are known by their English texts. Where the server has
-    /// other `lc_messages`, a lock time-out is not tried again; a COMMIT that fails is then unknown rather than refused.
+    /// Diesel does not show most error codes, so this crate recognizes some errors by their English texts. If the
+    /// server has other `lc_messages`, a lock time-out is not retried, and a failed COMMIT is unknown rather than
+    /// refused.
     ///
     /// # In an open transaction
     ///
     /// The flush is refused, since it would be neither alone in the transaction nor committed: call
     /// [`flush_in`](Self::flush_in). In a test transaction of Diesel's (`begin_test_transaction`) the flush
-    /// is a savepoint, and not tried again.
+    /// uses a savepoint, and is not retried.
     ///
     #[doc = ordid_sql::documentation!(flush_errors)]
     pub fn flush<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
@@ -178,7 +179,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush), and where the function fails as often as the flush is tried.
+    /// Returns the errors of [`flush`](Self::flush), and an error if the function fails at every attempt of the flush.
     pub fn flush_with<C, E, F>(&mut self, connect: F) -> Result<Flushed, Error>
     where
         C: LoadConnection<Backend = DB> + 'static,

@@ -14,9 +14,9 @@ use rusqlite::{Connection, Error, Params, Row, Transaction, params_from_iter};
 
 use crate::{classify::classify, connection::Shared, stored::StoredAs};
 
-/// Reads the rows of an entity's table that were inserted since the last call, each once, when their keys are older than a
-/// bound ([`settled_after`](follower::Follower::settled_after)). A call takes `&` a connection or a transaction, and blocks. [`follower::Follower`] says
-/// what a follower promises.
+/// Reads the rows of an entity's table that were inserted since the last call. Each row is delivered once, when its key
+/// is older than a bound ([`settled_after`](follower::Follower::settled_after)). A call takes `&` a connection or a
+/// transaction, and blocks. [`follower::Follower`] says what a follower promises.
 ///
 /// The entity implements `TryFrom<&rusqlite::Row<'_>>`.
 ///

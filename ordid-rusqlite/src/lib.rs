@@ -16,8 +16,8 @@
 #![doc = ordid_sql::documentation!(columns_sqlite)]
 //!
 //! A bare `rusqlite` means `sqlite = blob`, which is also how rusqlite stores `uuid::Uuid` itself; for `i64` it is
-//! `integer`, and for `PushId` `char20`. SQLite has no integer without a sign, so a `u64` has no column. Text under another
-//! collation than `BINARY` loses its order, or takes two keys for one.
+//! `integer`, and for `PushId` `char20`. SQLite has no unsigned integer, so a `u64` has no column. Under another
+//! collation than `BINARY`, text loses its order, or two keys compare as equal.
 //!
 //! A scheme that does not keep its order in a column does not compile. Where order does not matter,
 //! `sqlite = unordered(blob)` says so. SQLite keeps what it is given, whatever the column's type, and orders integers before
@@ -86,8 +86,8 @@
 //! # What cannot be bound
 //!
 //! A field's `ToSql` returns a value, which is kept until its statement is complete. `ZeroBlob` and the pointers of
-//! `rarray` are none, and a flush with such a field fails before it sends the row. A field of the type `u64` or `usize` does not
-//! compile, unless rusqlite has its feature `fallible_uint`.
+//! `rarray` cannot be kept as values, so a flush with such a field fails before it sends the row.
+//! A field of the type `u64` or `usize` does not compile, unless rusqlite has its feature `fallible_uint`.
 //!
 #![doc = ordid_sql::documentation!(watching)]
 //!

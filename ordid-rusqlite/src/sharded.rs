@@ -14,7 +14,8 @@ use crate::{
 
 #[doc = ordid_sql::documentation!(sharded_parts)]
 ///
-/// There is no two-phase commit: what must be written together belongs to one shard.
+/// [`two_phase_commit`](Self::two_phase_commit) is refused, as SQLite has none: what must be written together belongs to
+/// one shard.
 ///
 #[doc = ordid_sql::documentation!(sharded_parents)]
 /// # Example: orders live where their customer lives

@@ -20,7 +20,7 @@ use crate::{
 /// rusqlite's `ToSql`; each type's rows are kept in one `Vec`.
 ///
 #[doc = ordid_sql::documentation!(circles)]
-/// With a foreign key that is declared `#[ordid(parent, deferrable)]` this is not necessary: it is checked at COMMIT.
+/// A foreign key that is declared `#[ordid(parent, deferrable)]` needs no NULL: it is checked at COMMIT.
 ///
 #[doc = ordid_sql::documentation!(updates)]
 /// SQLite takes many rows an `UPDATE` from 3.33 on. Two rows cannot exchange unique values, since these are checked row by
@@ -56,8 +56,8 @@ impl UnitOfWork {
     ///
     /// # From async code
     ///
-    /// The flush blocks. `spawn_blocking` of tokio runs it on a thread that may, and so does `interact` of a connection
-    /// of the crate deadpool-sqlite, which lends the `&mut Connection` that this takes:
+    /// The flush blocks. Run it by tokio's `spawn_blocking`, on a thread that may block, or by `interact` of a
+    /// connection of the crate deadpool-sqlite, which lends the `&mut Connection` for this method:
     ///
     /// ```
     #[doc = include_str!("example_city.md")]
@@ -91,14 +91,15 @@ impl UnitOfWork {
         blocking(self.0.flush(source, TransactionScope::Transaction))
     }
 
-    /// As [`flush`](Self::flush), over a connection that a pool lends, or that this function opens, in a box. It is called
-    /// once, and again after a connection was lost: SQLite's is, where it does not say whether the disk has a COMMIT.
+    /// As [`flush`](Self::flush), over a connection that a pool lends, or a boxed connection that the given function
+    /// opens. The function is called once, and again after a connection was lost. A connection of SQLite counts as
+    /// lost if SQLite does not say whether the disk has a COMMIT.
     ///
     #[doc = ordid_sql::documentation!(flush_with)]
     ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush), and where the function fails as often as the flush is tried.
+    /// Returns the errors of [`flush`](Self::flush), and an error if the function fails at every attempt of the flush.
     ///
     /// # Example
     ///

@@ -4,9 +4,9 @@ use ordid_core::{EnsuredKey, KeyOf, OrderedKey};
 
 use crate::entity::Entity;
 
-/// Gives a model that will be inserted its key, if it has none: what `before_save` calls.
+/// Assigns a key to a model that will be inserted, if it has none. Call it in `before_save`.
 ///
-/// Assign there and no earlier: SeaORM's `save` takes a model whose key is set for one that is in the
+/// Do not assign the key earlier: if a model's key is set, SeaORM's `save` assumes that the row is in the
 /// database, and updates it.
 ///
 /// # Example
@@ -54,8 +54,8 @@ where
     }
 }
 
-/// Gives models their keys, those that have none, in rising order, and returns all of their keys: for
-/// `Entity::insert_many`, which calls no hooks, and for rows that refer to these.
+/// Assigns keys in rising order to the models that have none, and returns the keys of all models. Use it for
+/// `Entity::insert_many`, which calls no hooks, and for rows that refer to these models.
 ///
 /// # Example
 ///

@@ -20,10 +20,11 @@ use crate::{
     unit_of_work::UnitOfWork,
 };
 
-/// Inserts models, all or none, and returns their keys in the order of the models: those that have none
-/// are given one. Statements have as many rows as a statement may have parameters, up to 1,000.
+/// Inserts models, all or none, and returns their keys in the order of the models. A model without a key gets
+/// one. A statement has as many rows as its parameters allow, up to 1,000.
 ///
-/// It is a [`UnitOfWork`] of one entity: to try again after an error, with the same keys, keep one.
+/// This function uses a [`UnitOfWork`] of one entity. To retry with the same keys after an error, use a `UnitOfWork`
+/// yourself.
 ///
 /// # Example
 ///
@@ -77,7 +78,7 @@ where
 ///
 /// # Errors
 ///
-/// What failed, in which chunk; nothing of it is tried again.
+/// The error says what failed, and in which chunk. Nothing is retried.
 pub async fn insert_or_skip<A, C>(on: &C, models: &mut [A]) -> Result<Vec<bool>, Error>
 where
     A: Entity + OrderedKey<Field: EnsuredKey>,

@@ -30,11 +30,11 @@
 //! `bytea`, for `PushId` `char20`. A scheme that does not keep its order in the column does not compile;
 //! where order does not matter, `sea_orm(unordered(uuid))` says so.
 //!
-//! Tables that SeaORM makes (`Schema::create_table_from_entity`, `schema-sync`) have these columns. A text
-//! key's type is one text for all of them then, of which each database reads its own part; [`create_table`]
-//! writes it plainly for one. A sync over tables that are there logs that it differs, and changes nothing.
+//! Tables that SeaORM makes (`Schema::create_table_from_entity`, `schema-sync`) have these columns. The type of a
+//! text key is then one text for all databases, of which each database reads its own part. [`create_table`]
+//! writes the plain type for one database. A sync over existing tables logs that the type differs, and changes nothing.
 //!
-//! `uuid::Uuid` is a key type as it is.
+//! `uuid::Uuid` is a key type without a derive.
 //!
 //! # Example: a graph of rows in one transaction
 //!

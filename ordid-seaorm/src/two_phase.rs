@@ -10,7 +10,7 @@ use crate::{Error, connection::Source};
 #[doc = ordid_sql::documentation!(prepared_orphans)]
 /// # Errors
 ///
-/// SeaORM's; a name that is none; and databases in another order than that of the flush.
+/// Returns SeaORM's errors, and an error if the name is invalid or the databases are not in the order of the flush.
 pub async fn prepared_orphans(
     name: &str,
     databases: &[DatabaseConnection],
@@ -22,8 +22,9 @@ pub async fn prepared_orphans(
 #[doc = ordid_sql::documentation!(recover_prepared)]
 /// # Errors
 ///
-/// As [`prepared_orphans`], and what the databases refuse, as a privilege: only the user that has prepared a transaction
-/// and superusers may end it. What was recovered before stays so; do it again.
+/// Returns the errors of [`prepared_orphans`], and errors of the databases, such as a missing privilege: only
+/// superusers and the user that has prepared a transaction may end it. The transactions that were ended before the
+/// error stay ended; call this function again for the others.
 pub async fn recover_prepared(
     name: &str,
     databases: &[DatabaseConnection],

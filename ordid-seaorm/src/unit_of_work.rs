@@ -62,8 +62,8 @@ ordid_sql::work_entities! {
 ordid_sql::work_plan! { impl[] UnitOfWork, [backend: DbBackend] engine(backend)?, Error }
 
 impl UnitOfWork {
-    /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
-    /// nothing is written and nothing is lost: the same models with the same keys are there to
+    /// Writes everything in one transaction of its own, and empties the unit of work. If the flush fails,
+    /// nothing is written, and the unit of work still has the same models with the same keys, so it can
     /// be flushed again.
     ///
     /// # Retries
@@ -73,7 +73,7 @@ impl UnitOfWork {
     /// [`with_retry`](Self::with_retry) says.
     ///
     #[doc = ordid_sql::documentation!(unknown_commits)]
-    /// If the database is gone with its one connection, as SQLite's in memory, nothing is found.
+    /// If the database exists only in the lost connection, as an in-memory database of SQLite does, no row is found.
     ///
     /// # Dropping the future
     ///
@@ -96,8 +96,8 @@ impl UnitOfWork {
     }
 
     #[doc = ordid_sql::documentation!(flush_in)]
-    /// If this future is dropped before its end, the transaction is spoilt: drop that, too. SeaORM lends no
-    /// connection that could be closed: on MySQL and MariaDB let a flush in your transaction come to its end.
+    /// If this future is dropped before its end, the transaction is unusable: drop it, too. SeaORM lends no
+    /// connection that could be closed, so on MySQL and MariaDB never drop a flush in your transaction before its end.
     ///
     #[doc = ordid_sql::documentation!(flush_in_errors)]
     pub async fn flush_in(&mut self, transaction: &DatabaseTransaction) -> Result<Flushed, Error> {

@@ -74,9 +74,9 @@ pub async fn next_id<K: KeyType<Raw = i64, Scheme = Instagram>>(
 ///
 /// # Errors
 ///
-/// What PostgreSQL says, as that there is no such function, or that the time is beyond the layout. A shard
-/// that is none of these is an [`Encode`](sqlx::Error::Encode), a key that is not of the scheme a
-/// [`Decode`](sqlx::Error::Decode).
+/// Returns PostgreSQL's errors, for example if the function does not exist or the time is beyond the layout. An
+/// unknown shard is an [`Encode`](sqlx::Error::Encode) error, and a key that is not of the scheme a
+/// [`Decode`](sqlx::Error::Decode) error.
 pub async fn next_ids<K: KeyType<Raw = i64, Scheme = Instagram>>(
     over: impl Over<'_, Postgres>,
     shards: &Shards,

@@ -21,10 +21,10 @@
 #![doc = ordid_sql::documentation!(columns_sqlite)]
 //!
 //! A bare `sqlx` means `postgres = uuid, mysql = binary16, sqlite = blob`, which is also how SQLx
-//! stores `uuid::Uuid` itself; for `i64` it is `bigint, bigint, integer`, for `u64`
-//! `mysql = bigint_unsigned` alone, since no other engine has an integer without a sign; for
-//! `ObjectId` and `Key192` the bytes, for `PushId` `char20`. Text under another collation loses its
-//! order, or takes two keys for one: declare the columns with the types above.
+//! stores `uuid::Uuid` itself. For `i64` it means `bigint, bigint, integer`, and for `u64` only
+//! `mysql = bigint_unsigned`, since no other engine has an unsigned integer. `ObjectId` and `Key192` are
+//! stored as bytes, and a `PushId` as `char20`. Under another collation text loses its order, or two keys
+//! compare as equal: declare the columns with the types above.
 //!
 //! A scheme that does not keep its order in a column does not compile. Where order does not matter,
 //! `mysql = unordered(binary16)` says so.

@@ -4,11 +4,11 @@ use sqlx::{Pool, Transaction, pool::PoolConnection};
 
 use crate::{backend::Backend, connection::Source};
 
-/// What the statements of a call are sent over: `&Pool`, `&mut` a connection of one, `&mut Connection`, or
-/// `&mut Transaction`, and then what they write is committed or rolled back with it.
+/// A pool or connection over which a call sends its statements: `&Pool`, `&mut` a connection of a pool,
+/// `&mut Connection`, or `&mut Transaction`. With a transaction, the writes are committed or rolled back with it.
 ///
-/// Code that is generic over the database has it of all but a `&mut DB::Connection` of which nothing else is
-/// known.
+/// In code that is generic over the database, all of these implement the trait except a `&mut DB::Connection` of
+/// which nothing else is known.
 pub trait Over<'c, DB: Backend>: Into<Source<'c, DB>> + Send {}
 
 impl<'c, DB: Backend, T: Into<Source<'c, DB>> + Send> Over<'c, DB> for T {}

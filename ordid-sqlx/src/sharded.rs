@@ -74,9 +74,9 @@ ordid_sql::sharded_unit_of_work! {
 }
 
 impl<DB: Backend> ShardedUnitOfWork<DB> {
-    /// Flushes each shard into its own database, the first into the first pool, each in a transaction of
-    /// its own: as [`UnitOfWork::flush`]. Says what each of them wrote. A shard without entities is not
-    /// asked for anything.
+    /// Flushes each shard into its own database, as [`UnitOfWork::flush`] does: the first shard into the first
+    /// pool, and each shard in a transaction of its own. Returns what each shard wrote. To a shard without
+    /// entities nothing is sent.
     ///
     /// The shards are flushed at the same time: they share neither rows nor connections, and each database works by itself
     /// while the others do. None of them waits for another, except in a [`two_phase_commit`](Self::two_phase_commit). No

@@ -140,7 +140,7 @@ ordid_sql::stored_key! {
     /// `Stored<Uuid, column::Char22>`.
     ///
     /// `C` is one of [`column`](crate::column)'s types. A pair that would lose the key's order does not
-    /// compile; `Stored<K, Unordered<C>>` says that none is wanted.
+    /// compile; use `Stored<K, Unordered<C>>` if you do not need the order.
     ///
     /// # Example
     ///

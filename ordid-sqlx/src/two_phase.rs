@@ -10,7 +10,7 @@ use crate::{Error, backend::Backend, connection::Source};
 #[doc = ordid_sql::documentation!(prepared_orphans)]
 /// # Errors
 ///
-/// SQLx's; a name that is none; and databases in another order than that of the flush.
+/// Returns SQLx's errors, and an error if the name is invalid or the databases are not in the order of the flush.
 pub async fn prepared_orphans<DB: Backend>(
     name: &str,
     pools: &[Pool<DB>],
@@ -21,8 +21,9 @@ pub async fn prepared_orphans<DB: Backend>(
 #[doc = ordid_sql::documentation!(recover_prepared)]
 /// # Errors
 ///
-/// As [`prepared_orphans`], and what the databases refuse, as a privilege: on PostgreSQL only the user that has prepared a
-/// transaction and superusers may end it, and MySQL needs `XA_RECOVER_ADMIN`. What was recovered before stays so; do it again.
+/// Returns the errors of [`prepared_orphans`], and errors of the databases, such as a missing privilege: on PostgreSQL
+/// only superusers and the user that has prepared a transaction may end it, and MySQL needs `XA_RECOVER_ADMIN`. The
+/// transactions that were ended before the error stay ended; call this function again for the others.
 pub async fn recover_prepared<DB: Backend>(
     name: &str,
     pools: &[Pool<DB>],

@@ -11,11 +11,11 @@ use crate::{
 
 #[doc = ordid_sql::documentation!(unit_of_work)]
 ///
-/// The database is inferred from what it is flushed to. An entity is any struct with
-/// `#[derive(OrderedKey)]`; each type's rows are kept in one `Vec`.
+/// The database is inferred from the pool or connection that the unit of work is flushed to. An entity
+/// is any struct with `#[derive(OrderedKey)]`; each type's rows are kept in one `Vec`.
 ///
 #[doc = ordid_sql::documentation!(changes)]
-/// # Example: what two people write to different columns stays
+/// # Example: two people change different columns of a row
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]
 #[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
@@ -71,46 +71,47 @@ ordid_sql::work_entities! { impl[DB: Backend] UnitOfWork<DB>, Entity<DB> }
 ordid_sql::work_plan! { impl[DB: Backend] UnitOfWork<DB>, DB::PROFILE, Error }
 
 impl<DB: Backend> UnitOfWork<DB> {
-    /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
-    /// nothing is written and nothing is lost: the same entities with the same keys are there to
+    /// Writes everything in one transaction of its own, and empties the unit of work. If the flush fails,
+    /// nothing is written, and the unit of work still has the same entities with the same keys, so it can
     /// be flushed again.
     ///
     /// # Retries
     ///
-    /// What another time may succeed ([`Error::is_transient`], [`Error::is_connection_lost`]) is rolled
-    /// back and tried again, with the same keys, as often as [`with_retry`](Self::with_retry) says. The
-    /// connection goes back to the pool meanwhile; one that was lost is closed. A server that is away for
-    /// longer than the pool's `acquire_timeout` ends the flush: the pool has waited itself.
+    /// If another attempt may succeed ([`Error::is_transient`], [`Error::is_connection_lost`]), the flush is
+    /// rolled back and retried with the same keys, as often as [`with_retry`](Self::with_retry) says. Between
+    /// two attempts the connection goes back to the pool; a lost connection is closed. If the server is away
+    /// for longer than the pool's `acquire_timeout`, the flush ends, since the pool has already waited.
     ///
     #[doc = ordid_sql::documentation!(unknown_commits)]
     ///
     /// # Dropping the future
     ///
-    /// It leaves nothing behind: the transaction is rolled back, and the entities are still here. A
-    /// pool's connection to MySQL, MariaDB or PostgreSQL is closed: with the first two SQLx loses count of a transaction
-    /// that is dropped while it begins, and one to PostgreSQL would come back only after an answer, which a silent
-    /// network never brings.
-    /// Dropped while it waits for the answer to COMMIT, it leaves all rows or none, like a lost answer;
-    /// the next `flush` then begins by asking the database, unless entities were added.
+    /// A dropped flush leaves nothing behind: the transaction is rolled back, and the unit of work still has the
+    /// entities. The pool's connection to MySQL, MariaDB or PostgreSQL is closed. With the first two, SQLx loses count
+    /// of a transaction that is dropped while it begins. A connection to PostgreSQL would return to the pool only
+    /// after an answer, which a silent network never brings.
+    ///
+    /// If the flush is dropped while it waits for the answer to COMMIT, all rows are written or none, as after a lost
+    /// answer. The next `flush` then first asks the database, unless entities were added.
     ///
     /// # `COPY` on PostgreSQL
     ///
-    /// A table with 1,000 rows or more is sent by `COPY` in binary form, which takes the server less
-    /// than multi-row statements. The rows are the same, and so are the errors. What `COPY` would do
-    /// in another way than `INSERT` is inserted: [`FlushedTable::bulk`](crate::FlushedTable::bulk) has the rows that were
-    /// copied, and [`not_bulk`](crate::FlushedTable::not_bulk) says why the others were not. Many rows that are upserted or
-    /// updated may be copied into a temporary table, which these do not count.
+    /// A table with 1,000 rows or more is sent by `COPY` in binary form, which takes the server less than multi-row
+    /// statements. The rows are the same, and so are the errors. If `COPY` would not do the same as `INSERT`, the
+    /// flush sends an `INSERT`. [`FlushedTable::bulk`](crate::FlushedTable::bulk) counts the rows that were copied,
+    /// and [`not_bulk`](crate::FlushedTable::not_bulk) says why the others were not. If many rows are upserted or
+    /// updated, they may be copied into a temporary table; these two do not count such rows.
     ///
-    /// - Copied are values of built-in types that are the column's own. A value that has to be
-    ///   cast, as `i32` in a `bigint` column, an array, an enum or a domain ends the copying.
-    /// - Not copied are views and foreign tables, tables with rules, active row-level security or
-    ///   triggers, columns that an `INSERT` may not set, and anything before PostgreSQL 12.
+    /// - A value is copied if it has a built-in type, the same as its column's. A value that has to be
+    ///   cast, such as an `i32` in a `bigint` column, an array, an enum or a domain ends the copying.
+    /// - Rows are not copied into views, foreign tables, tables with rules, active row-level security or
+    ///   triggers, or columns that an `INSERT` may not set, nor on servers before PostgreSQL 12.
     /// - If the server says that it does not have `COPY`, the flush begins anew with `INSERT`.
     /// - In a flush that copies, the server sends errors but neither notices nor warnings.
     /// - A flush dropped in the midst of a `COPY` closes its connection instead of giving it back to
     ///   the pool: SQLx cannot tell what will come over it next.
-    /// - Many rows may be on their way when one is refused. [`Error::chunk`] and [`Error::key`] are
-    ///   found as below; where they cannot be, [`Error::rows`] are all rows of the command.
+    /// - Many rows may have been sent when one is refused. [`Error::chunk`] and [`Error::key`] are
+    ///   found as described below. If they cannot be found, [`Error::rows`] has all rows of the command.
     ///
     #[doc = ordid_sql::documentation!(flush_errors)]
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
@@ -118,8 +119,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.0.flush(source, TransactionScope::Transaction).await
     }
 
-    /// As [`flush`](Self::flush), over one connection: in a transaction of its own there, and empty
-    /// afterwards.
+    /// As [`flush`](Self::flush), over one connection, in a transaction of its own.
     ///
     /// ```text
     /// work.flush_on(&mut connection).await?;       // PgConnection, MySqlConnection, SqliteConnection
@@ -128,33 +128,33 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// # Retries
     ///
-    /// What another time may succeed and leaves the connection whole ([`Error::is_transient`]) is tried
-    /// again over it. One that is lost is an error: [`Error::is_connection_lost`], or
-    /// [`Error::is_commit_unknown`] where COMMIT had been sent. The entities stay either way, with their
-    /// keys. Flush them over another connection or a pool: where COMMIT is unknown, that flush begins by
-    /// asking whether they are there.
+    /// If another attempt over the same connection may succeed ([`Error::is_transient`]), the flush is
+    /// retried over it. A lost connection is an error: [`Error::is_connection_lost`], or
+    /// [`Error::is_commit_unknown`] if COMMIT had been sent. In both cases the unit of work keeps the entities
+    /// with their keys: flush it over another connection or a pool. If the COMMIT is unknown, that flush first
+    /// asks the database whether the rows are there.
     ///
-    /// # A transaction that is open already
+    /// # If a transaction is already open
     ///
-    /// It is not touched, and nothing is sent: [`Error::is_connection_state`]. MySQL and MariaDB would
-    /// commit it by the BEGIN of the flush, so they are asked before, as is PostgreSQL: one round trip
-    /// more. There, a connection with `autocommit = 0` counts as one with a transaction open. To write
-    /// inside a transaction, there is [`flush_in`](Self::flush_in).
+    /// The flush does not touch the transaction and sends no rows: [`Error::is_connection_state`]. On MySQL and
+    /// MariaDB the BEGIN of the flush would commit the transaction. So the flush first asks these servers, and also
+    /// PostgreSQL, whether one is open, which takes one more round trip. On MySQL and MariaDB, a connection with
+    /// `autocommit = 0` counts as one with an open transaction. To write inside a transaction, use
+    /// [`flush_in`](Self::flush_in).
     ///
     /// # Dropping the future
     ///
-    /// On PostgreSQL and SQLite the transaction is rolled back before anything else that is sent over the
-    /// connection, and it can be used on. **MySQL's and MariaDB's connection must not be used again**, close
-    /// or drop it, which rolls back: SQLx 0.9 loses count there of a statement that is dropped while it is
-    /// prepared, and of a transaction that is dropped while it begins. Of a pool's connection
-    /// [`close_on_drop`](sqlx::pool::PoolConnection::close_on_drop) sees to that; a `flush` over the pool does
-    /// it itself.
+    /// On PostgreSQL and SQLite the transaction is rolled back before anything else is sent over the
+    /// connection, and you can go on using the connection. **On MySQL and MariaDB do not use the connection again**:
+    /// close or drop it, which rolls back. SQLx 0.9 loses count there of a statement that is dropped while it is
+    /// prepared, and of a transaction that is dropped while it begins. For a pool's connection call
+    /// [`close_on_drop`](sqlx::pool::PoolConnection::close_on_drop); a `flush` over the pool does this itself.
     ///
-    /// Rows never go by `COPY`: dropped in the midst of it, your connection could not be used again.
+    /// This method never sends `COPY`: if it were dropped during one, your connection could not be used again.
     ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush), and that a transaction is open.
+    /// Returns the errors of [`flush`](Self::flush), and an error if a transaction is open.
     pub async fn flush_on<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
     where
         C: Connection<Database = DB>,
@@ -165,16 +165,16 @@ impl<DB: Backend> UnitOfWork<DB> {
     }
 
     #[doc = ordid_sql::documentation!(flush_in)]
-    /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
+    /// This method never sends `COPY`: if it were dropped during one, your connection could not be used again.
     ///
-    /// Dropped before its end, it spoils the transaction: drop that too, and close the connection. Where a
-    /// savepoint is dropped while it begins, SQLx 0.9 rolls back all of the transaction and its `commit` says
-    /// nothing; where it is dropped while it ends, PostgreSQL's next statement gets an error that is not its
-    /// own; and of MySQL, [`flush_on`](Self::flush_on) tells.
+    /// If the flush is dropped before its end, the transaction is unusable: drop it, too, and close the connection. If
+    /// the flush is dropped while its savepoint begins, SQLx 0.9 rolls back the whole transaction, and the
+    /// transaction's `commit` does not report this. If it is dropped while its savepoint ends, the next statement on
+    /// PostgreSQL gets an error that belongs to another statement. For MySQL see [`flush_on`](Self::flush_on).
     ///
     #[doc = ordid_sql::documentation!(flush_in_errors)]
-    /// The error of your commit leaves the outcome open where it is none of the database's
-    /// ([`as_database_error`](sqlx::Error::as_database_error)).
+    /// If the error of your commit does not come from the database
+    /// ([`as_database_error`](sqlx::Error::as_database_error)), the outcome of the commit is unknown.
     pub async fn flush_in(
         &mut self,
         transaction: &mut Transaction<'_, DB>,

@@ -15,9 +15,9 @@
 //! |---|---|---|---|---|
 #![doc = ordid_sql::documentation!(columns_postgres)]
 //!
-//! A bare `tokio_postgres` is the raw key's own column: `uuid` for a UUID, which is how tokio-postgres stores
-//! `uuid::Uuid` itself, `bigint` for an `i64`, `bytea` for an ObjectId or a `Key192`, `char20` for a `PushId`. There is
-//! none for a `u64`. Text under another collation loses its order, or takes two keys for one: declare the columns with
+//! A bare `tokio_postgres` means the raw key's own column: `uuid` for a UUID, which is how tokio-postgres stores
+//! `uuid::Uuid` itself, `bigint` for an `i64`, `bytea` for an ObjectId or a `Key192`, `char20` for a `PushId`. A `u64`
+//! has no column. Under another collation text loses its order, or two keys compare as equal: declare the columns with
 //! the types above.
 //!
 //! A scheme that does not keep its order in a column does not compile. Where order does not matter,

@@ -29,7 +29,7 @@ use crate::{
 /// `Vec`.
 ///
 #[doc = ordid_sql::documentation!(circles)]
-/// With a foreign key that is declared `#[ordid(parent, deferrable)]` this is not necessary: it is checked at COMMIT.
+/// A foreign key that is declared `#[ordid(parent, deferrable)]` needs no NULL: it is checked at COMMIT.
 ///
 #[doc = ordid_sql::documentation!(updates)]
 /// Many rows take one `UPDATE`; more than 1,000 rows of a table go through a temporary table, if the server lets the flush
@@ -85,25 +85,26 @@ impl UnitOfWork {
     ///
     /// # Dropping the future
     ///
-    /// It leaves nothing behind: the transaction is rolled back before anything else that is sent over the connection,
-    /// which can be used on, and the entities are still here. Dropped while it waits for the answer to COMMIT, it leaves all
-    /// rows or none, like a lost answer; the next `flush` then begins by asking the database, unless entities were added.
+    /// A dropped flush leaves nothing behind: the transaction is rolled back before anything else is sent over the
+    /// connection. You can go on using the connection, and the unit of work still has the entities. If the flush is
+    /// dropped while it waits for the answer to COMMIT, all rows are written or none, as after a lost answer. The next
+    /// `flush` then first asks the database, unless entities were added.
     ///
     /// # `COPY`
     ///
     /// A table with 1,000 rows or more is sent by `COPY` in binary form, which takes the server less than multi-row
-    /// statements. The rows are the same, and so are the errors. What `COPY` would do in another way than `INSERT` is
-    /// inserted: [`FlushedTable::bulk`](crate::FlushedTable::bulk) has the rows that were copied, and
-    /// [`not_bulk`](crate::FlushedTable::not_bulk) says why the others were not. Many rows that are upserted or updated may
-    /// be copied into a temporary table, which these do not count.
+    /// statements. The rows are the same, and so are the errors. If `COPY` would not do the same as `INSERT`, the
+    /// flush sends an `INSERT`. [`FlushedTable::bulk`](crate::FlushedTable::bulk) counts the rows that were copied,
+    /// and [`not_bulk`](crate::FlushedTable::not_bulk) says why the others were not. If many rows are upserted or
+    /// updated, they may be copied into a temporary table; these two do not count such rows.
     ///
-    /// - Copied are columns of PostgreSQL's own scalar types, without arrays, enums and domains, and rows without a value that
-    ///   is sent as text (`ToSql::encode_format`).
-    /// - Not copied are views and foreign tables, tables with rules, active row-level security or triggers, columns that an
-    ///   `INSERT` may not set, and anything before PostgreSQL 12.
-    /// - Many rows may be on their way when one is refused. [`Error::chunk`](crate::FlushError::chunk) and
-    ///   [`Error::key`](crate::FlushError::key) are found as below; where they cannot be,
-    ///   [`Error::rows`](crate::FlushError::rows) are all rows of the command.
+    /// - Rows are copied if their columns have PostgreSQL's own scalar types, without arrays, enums and domains, and
+    ///   if no value is sent as text (`ToSql::encode_format`).
+    /// - Rows are not copied into views, foreign tables, tables with rules, active row-level security or triggers, or
+    ///   columns that an `INSERT` may not set, nor on servers before PostgreSQL 12.
+    /// - Many rows may have been sent when one is refused. [`Error::chunk`](crate::FlushError::chunk) and
+    ///   [`Error::key`](crate::FlushError::key) are found as described below. If they cannot be found,
+    ///   [`Error::rows`](crate::FlushError::rows) has all rows of the command.
     ///
     #[doc = ordid_sql::documentation!(flush_errors)]
     ///
@@ -117,11 +118,11 @@ impl UnitOfWork {
     ///
     #[doc = ordid_sql::documentation!(flush_with)]
     ///
-    /// A pool must lend connections without an open transaction: they are not asked for one, and the COMMIT of the flush would
-    /// commit it.
+    /// A pool must lend connections without an open transaction: the flush does not check this, and its COMMIT would
+    /// commit such a transaction.
     ///
-    /// Dropped, the flush gives its connection back to the pool, which may lend it at once: the ROLLBACK is sent before
-    /// anything else. Whoever takes it waits until the server has ended the statement that was under way.
+    /// If the flush is dropped while it waits for the server, it closes its connection. Otherwise the connection goes back
+    /// to the pool, which may lend it at once: the ROLLBACK is sent before anything else.
     ///
     /// # Example
     ///
@@ -154,7 +155,7 @@ impl UnitOfWork {
     ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush), and where the function fails as often as the flush is tried.
+    /// Returns the errors of [`flush`](Self::flush), and an error if the function fails at every attempt of the flush.
     pub async fn flush_with<C, E, W>(
         &mut self,
         connect: impl FnMut() -> W + Send,
@@ -169,10 +170,11 @@ impl UnitOfWork {
     }
 
     #[doc = ordid_sql::documentation!(flush_in)]
-    /// The savepoint is called `ordid_flush`. It never sends `COPY`.
+    /// The savepoint is called `ordid_flush`. This method never sends `COPY`.
     ///
-    /// Dropped before its end, it is rolled back before anything else that is sent in the transaction, which can be used on.
-    /// Dropped while it waits for the end of its savepoint, it leaves all rows in the transaction.
+    /// If the flush is dropped before its end, it is rolled back before anything else is sent in the transaction, and
+    /// you can go on using the transaction. If it is dropped while it waits for the end of its savepoint, all rows
+    /// stay in the transaction.
     ///
     #[doc = ordid_sql::documentation!(flush_in_errors)]
     pub async fn flush_in(&mut self, transaction: &mut Transaction<'_>) -> Result<Flushed, Error> {

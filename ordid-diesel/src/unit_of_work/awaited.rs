@@ -15,10 +15,10 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// # Dropping the future
     ///
-    /// Until COMMIT is sent, nothing of it is ever committed: the connection's transaction manager is left
-    /// in error, so that a pool closes the connection, and so should you. After that the outcome is unknown:
-    /// the next flush of the same entities, over another connection, first asks the database whether they
-    /// are there.
+    /// If the flush is dropped before COMMIT is sent, none of its rows are ever committed. The connection's
+    /// transaction manager is left in error, so a pool closes the connection, and you should close it, too. If the
+    /// flush is dropped later, the outcome is unknown: the next flush of the same entities, over another
+    /// connection, first asks the database whether the rows are there.
     ///
     /// # Errors
     ///
@@ -68,8 +68,8 @@ impl<DB: Backend> UnitOfWork<DB> {
             .flush(Source::awaited(connect), TransactionScope::Transaction)
     }
 
-    /// As [`flush_in`](Self::flush_in), over a connection of diesel-async; as to dropping the future, see
-    /// [`flush_async`](Self::flush_async): it leaves a transaction that cannot be committed.
+    /// As [`flush_in`](Self::flush_in), over a connection of diesel-async. If the future is dropped, the
+    /// transaction cannot be committed: see [`flush_async`](Self::flush_async).
     ///
     /// # Errors
     ///

@@ -18,8 +18,8 @@ impl UnitOfWork {
     /// As [`flush`](Self::flush), over a client of the crate `postgres`. It blocks, and between two attempts this thread
     /// sleeps.
     ///
-    /// The client has a runtime of its own, so that it panics inside of another one: a task of tokio calls this by
-    /// `spawn_blocking`.
+    /// The client has a runtime of its own, so it panics inside another runtime: from a task of tokio, call this
+    /// method in `spawn_blocking`.
     ///
     /// # Errors
     ///
@@ -54,18 +54,18 @@ impl UnitOfWork {
         blocking(self.0.flush(source, TransactionScope::Transaction))
     }
 
-    /// As [`flush_blocking`](Self::flush_blocking), over clients that a pool lends, such as `|| pool.get()` of one of r2d2, or
-    /// that this function makes, in a box: `|| Client::connect(url, NoTls).map(Box::new)`. One at a time; it is called once,
-    /// and again after a connection was lost.
+    /// As [`flush_blocking`](Self::flush_blocking), over clients that `connect` returns, one at a time: clients of a
+    /// pool, such as `|| pool.get()` of r2d2, or boxed new clients, `|| Client::connect(url, NoTls).map(Box::new)`.
+    /// `connect` is called once, and again after each lost connection.
     ///
     #[doc = ordid_sql::documentation!(flush_with)]
     ///
-    /// A pool must lend connections without an open transaction: they are not asked for one, and the COMMIT of the flush would
-    /// commit it.
+    /// A pool must lend connections without an open transaction: the flush does not check this, and its COMMIT would
+    /// commit such a transaction.
     ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush), and where the function fails as often as the flush is tried.
+    /// Returns the errors of [`flush`](Self::flush), and an error if the function fails at every attempt of the flush.
     pub fn flush_with_blocking<C, E>(
         &mut self,
         connect: impl FnMut() -> Result<C, E> + Send,
