@@ -8,9 +8,6 @@
 //! it refuses what Babelfish 4.3 was seen to refuse.
 //!
 //! The first flush into a table asks the catalog, in a transaction of its own, whether the table is protected. The recorder
-//! says yes unless a test says otherwise, and leaves that transaction out of the log, as tests run in any order.
-//!
-//! The first flush into a table asks the catalog, in a transaction of its own, whether the table is protected. The recorder
 //! says yes unless a test says otherwise. It leaves the question out of the log, and the transaction if that has nothing but
 //! the question, as tests run in any order; [`Recorder::shows_catalog`] has all of it.
 //!
@@ -162,13 +159,6 @@ impl Shared {
     fn receive(&mut self, received: Received) -> Option<Answer> {
         let text = format!("{}$", received.request.text());
         if text.contains(CATALOG) {
-            return Some(self.of_catalog(received.connection, &text));
-        }
-        let is_rollback = received.request == Request::Rollback;
-        if self.asking.remove(&received.connection) && is_rollback {
-            return None;
-        }
-        if text.contains(CATALOG) {
             if self.shows_catalog {
                 self.log.push(received);
             } else {
@@ -220,19 +210,6 @@ impl Shared {
         })
     }
 
-    /// Answers a question to the catalog: all tables are protected, unless the test has said which.
-    fn of_catalog(&mut self, connection: usize, text: &str) -> Answer {
-        let is_begin = |it: &Received| it.connection == connection && it.request == Request::Begin;
-        if self.log.last().is_some_and(is_begin) {
-            self.log.pop();
-        }
-        self.asking.insert(connection);
-        self.told(text).unwrap_or_else(|| {
-            let tables = text.matches(CATALOG).count();
-            Answer::texts((0..tables).map(|number| number.to_string()))
-        })
-    }
-
     /// Finds what the test has told it to answer.
     fn told(&mut self, text: &str) -> Option<Answer> {
         if let Some(found) = self.once.iter().position(|(part, _)| text.contains(part)) {
@@ -247,9 +224,6 @@ impl Shared {
 
 /// Stands once for each table in a question to the catalog.
 const CATALOG: &str = " FROM sys.indexes AS i ";
-
-/// Stands once for each table in a question to the catalog.
-const CATALOG: &str = " FROM sys.indexes ";
 
 /// Asks how many rows the statement before it changed.
 const COUNTED: &str = "SELECT @@ROWCOUNT";

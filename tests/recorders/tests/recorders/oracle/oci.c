@@ -13,9 +13,6 @@
  *     twice <bytes in hex> 1          it changes two
  *     found <bytes in hex> 1          a SELECT by this RAW has a row
  *     rows <n,n;n,n ..> <text>        a SELECT that begins so has these rows of numbers; `-` is none
- *
- * The first flush into a table asks the catalog whether the table is protected. That question and its
- * ROLLBACK are not written down, as the tests run in any order. All tables are, unless a script says no.
  *     changed <n> <text>              a statement that begins so changes as many rows
  * A code may have two numbers behind it: how often it is so, and how often it is not before. A row of
  * INSERT is known by its first value, others by their last.
@@ -316,7 +313,6 @@ int OCIStmtExecute(void *service, void *statement, void *error, uint32_t rows, u
     } else rows = 1;
     h->columns = 1;
     const char *words = said(server, h->kind == SELECT ? "rows" : "changed", h->sql);
-    if (!words && server->asks_catalog) words = "0;1;2;3;4;5;6;7"; /* the numbers of the tables */
     if (!words && of_catalog) words = "0;1;2;3;4;5;6;7"; /* the numbers of the tables */
     if (h->kind != SELECT) h->changed = words ? atoi(words) : 0;
     int scripted_rows = h->kind == SELECT && words;
