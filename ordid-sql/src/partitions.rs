@@ -1,7 +1,7 @@
 //! The bounds and statements of PostgreSQL's partitions by the time in the key. An adapter implements
 //! [`PartitionDriver`] and re-exports [`Partitions`] under its own name.
 //!
-//! A table that is partitioned by the range of its key has one partition for each day, week or month. The key alone is
+//! A table that is partitioned by the range of its key has one partition for each day, week, month or year. The key alone is
 //! its primary key, since it is the partition key, too. So flushes, foreign keys and look-ups by key work as usual. A
 //! query for a time, `WHERE id >= $1 AND id < $2` with the ends of [`KeyType::range`], reads only the partitions of
 //! that time. Old rows are removed with their partition, without a `DELETE`.
