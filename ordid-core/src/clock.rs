@@ -204,8 +204,8 @@ pub trait Clock: Send + Sync {
 
     /// Waits about this long for the clock to move on; called when a policy says "wait".
     ///
-    /// Without the feature `std` it returns at once unless the clock implements it: callers try at
-    /// least a hundred times, then give up with an error.
+    /// Without the feature `std`, this method returns at once unless the clock implements it. Callers try at least a
+    /// hundred times, and then return an error.
     fn pause(&self, duration: Duration) {
         #[cfg(feature = "std")]
         std::thread::sleep(duration);

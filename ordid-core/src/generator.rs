@@ -141,7 +141,7 @@ macro_rules! shared {
 shared!(&G);
 shared!(Arc<G>);
 
-/// What a generator does when its clock steps back or its counter overflows.
+/// Says what a generator does when its clock steps back or its counter overflows.
 ///
 /// The default policy holds the order through steps back of up to ten seconds, and follows the clock after larger
 /// ones. It lets the counter run up to ten seconds ahead of the clock. With this policy a generator never fails

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    Action, EngineProfile, Plan, Table,
+    Action, EngineProfile, Plan, Table, catalog,
     spi::{RowBinder, TransactionScope},
 };
 
@@ -40,7 +40,8 @@ pub enum NotBulk {
     /// began anew with statements.
     Refused,
     /// The server did not say what the table is: it is too old, it is another server that speaks the same protocol, or
-    /// the table may not be read. On SQL Server also: it is no table, as a view.
+    /// the table may not be read. On SQL Server, this is also the reason for
+    /// a view.
     Unanswered,
     /// It is no table, as a view or a foreign table, or it is not there.
     NoTable,
@@ -61,6 +62,23 @@ pub enum NotBulk {
     /// A value is not of its column's own type, so that an `INSERT` would convert it; with the column, where it is
     /// known. The rows before it may have gone in bulk.
     Value(Option<&'static str>),
+}
+
+impl NotBulk {
+    /// Returns the query that tells whether a bulk load on SQL Server may leave rows of a table out, by its quoted name. If it
+    /// may, the query has a row with one text.
+    pub fn sql_server_query(table: &str) -> String {
+        catalog::sql_server_leaves_rows_out(table)
+    }
+
+    /// Returns what the text of such a row means.
+    pub fn of_sql_server(text: &str) -> Self {
+        match text {
+            "trigger" => Self::Trigger,
+            "index" => Self::IgnoresDuplicates,
+            _ => Self::Unanswered,
+        }
+    }
 }
 
 impl fmt::Display for NotBulk {

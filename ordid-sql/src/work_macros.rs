@@ -42,7 +42,7 @@ macro_rules! work_settings {
             /// that are sent, and has no trigger that may replace the key: none that comes `BEFORE INSERT`, or on SQL
             /// Server none in the place of the insert. A table that is partitioned by a time that the database fills in
             /// does not refuse it, nor does a view, including one that is `#[ordid(uncounted)]`. The flush asks the
-            /// catalog of every server for such tables; SQLite loses no COMMIT. This
+            /// catalog of every server for such tables, but not SQLite, which loses no COMMIT. This
             /// happens in a separate transaction before the first flush into a table, and before each flush as long as
             /// the answer is that no table is protected. If the table of marker rows is missing, such a flush fails
             /// before a row is sent, and the error has the statement that creates the table.

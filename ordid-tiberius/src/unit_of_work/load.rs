@@ -72,30 +72,16 @@ pub(super) async fn prepare<D: Flavour, S: Stream>(
     })
 }
 
-/// Returns what of a table, by its quoted name, may leave rows out: the answer to a load has no count that would show it. The
-/// base tables of a view are not known, nor is what the user may not see.
+/// Returns why rows of a table, by its quoted name, may be left out, if they may.
 async fn leaves_rows_out<S: Stream>(
     client: &mut Client<S>,
     table: &str,
 ) -> tiberius::Result<Option<NotBulk>> {
-    let table = table.replace('\'', "''");
-    let question = format!(
-        "SELECT N'unknown' WHERE NOT EXISTS (SELECT 1 FROM sys.tables WHERE object_id = OBJECT_ID(N'{table}')) \
-         UNION ALL SELECT N'trigger' FROM sys.triggers AS t \
-         JOIN sys.trigger_events AS e ON e.object_id = t.object_id AND e.type = 1 \
-         WHERE t.parent_id = OBJECT_ID(N'{table}') AND t.is_instead_of_trigger = 1 AND t.is_disabled = 0 \
-         UNION ALL SELECT N'index' FROM sys.indexes WHERE object_id = OBJECT_ID(N'{table}') AND ignore_dup_key = 1"
-    );
-    let answer = client.simple_query(question).await?.into_row().await?;
-    let found: Option<&str> = match &answer {
-        Some(row) => row.try_get(0)?,
-        None => None,
-    };
-    Ok(found.map(|found| match found {
-        "trigger" => NotBulk::Trigger,
-        "index" => NotBulk::IgnoresDuplicates,
-        _ => NotBulk::Unanswered,
-    }))
+    let query = NotBulk::sql_server_query(table);
+    let row = client.simple_query(query).await?.into_row().await?;
+    let Some(row) = row else { return Ok(None) };
+    let text: Option<&str> = row.try_get(0)?;
+    Ok(text.map(NotBulk::of_sql_server))
 }
 
 impl Load {

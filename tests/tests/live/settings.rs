@@ -216,7 +216,7 @@ const POSTGRES: &[Setting] = &[
     },
 ];
 
-/// What the guide's chapter "Operate" asks for, and no more. Sessions that begin later have the role of a program.
+/// Grants what the guide's chapter "Operate" asks for, and nothing else. Sessions that begin later have the role of a program.
 const PRIVILEGES: &str = "
     DO $$ BEGIN CREATE ROLE ordid_app; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
     REVOKE ALL ON SCHEMA public FROM PUBLIC;

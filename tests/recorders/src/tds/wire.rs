@@ -68,7 +68,7 @@ pub(crate) fn serve(
                 tokens.rolled_back(open);
                 tokens.done(0, 0);
                 if asks_catalog {
-                    // As if it had not been.
+                    // The next transaction has its number.
                     begun -= 1;
                 }
                 open = 0;
