@@ -93,6 +93,9 @@ pub struct EngineProfile {
     /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a
     /// COMMIT was lost.
     pub local_locks: ServerFact,
+    /// Whether the definition of a text column may name a collation, as in `COLLATE "C"`. Where it may not, text is compared
+    /// byte by byte without it, and `SqlCounter::create` leaves the clause out.
+    pub collations: bool,
     /// Whether there are savepoints. Without them a flush cannot write into the user's transaction, and is refused before it
     /// sends anything.
     pub savepoints: bool,
@@ -279,6 +282,7 @@ impl EngineProfile {
         max_transaction_bytes: Some(5 << 20),
         bulk: false,
         temporary_tables: false,
+        collations: false,
         savepoints: false,
         is_distributed: true,
         bounds_waits: LockWaits::AsSet,
@@ -298,6 +302,7 @@ impl EngineProfile {
         splits: Splits::AlterTable,
         bulk: false,
         temporary_tables: false,
+        collations: false,
         defer: None,
         is_distributed: true,
         ..Self::POSTGRES
@@ -510,6 +515,7 @@ impl EngineProfile {
             bounds_waits: LockWaits::AsSet,
             counts_inserts: true,
             local_locks: ServerFact::Known(false),
+            collations: true,
             savepoints: true,
             is_distributed: false,
             splits_by_key: false,

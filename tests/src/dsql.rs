@@ -1,7 +1,8 @@
 //! What Aurora DSQL refuses and `PostgreSQL` takes, in front of a real `PostgreSQL`.
 //!
 //! ```text
-//! client ── messages ──> Dsql ──> PostgreSQL     COPY, SAVEPOINT, a temporary table, COLLATE   0A000
+//! client ── messages ──> Dsql ──> PostgreSQL     COPY, SAVEPOINT, a temporary table, COLLATE,
+//!                                                a script that creates a table and more       0A000
 //!                                                COMMIT of more rows or bytes than a
 //!                                                transaction takes                             54000
 //!                                                each so many COMMITs: a conflict              40001 (OC000)
@@ -255,6 +256,8 @@ fn unsupported(sql: &str) -> Option<&'static str> {
         Some("unsupported statement: temporary table")
     } else if sql.contains(" COLLATE ") {
         Some("unsupported: collation")
+    } else if begins("CREATE") && sql.trim_end_matches(';').contains(";\n") {
+        Some("ddl and dml are not supported in the same transaction")
     } else {
         None
     }

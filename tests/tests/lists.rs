@@ -384,11 +384,12 @@ fn the_table_of_engines_has_what_their_profiles_have() {
             other => panic!("{name}: how is {other:?} written?"),
         };
         let line = format!(
-            "| {title} | `{name}` | {takes} | {} | {} | {} | {} |",
+            "| {title} | `{name}` | {takes} | {} | {} | {} | {} | {} |",
             yes_or_no(engine.bulk),
             yes_or_no(engine.defer.is_some()),
             yes_or_no(engine.savepoints),
             yes_or_no(engine.temporary_tables),
+            yes_or_no(engine.collations),
         );
         let found = text.lines().find(|it| it.starts_with(&line));
         let found = found.unwrap_or_else(|| panic!("PLATFORM.md does not have {line}"));

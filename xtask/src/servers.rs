@@ -89,7 +89,7 @@ fn install(names: &[&'static str]) -> Result<()> {
 }
 
 /// The Debian packages that are missing: the C compiler's, the C clients', and these servers'.
-fn missing(servers: &[&str]) -> Result<Vec<&'static str>> {
+pub(crate) fn missing(servers: &[&str]) -> Result<Vec<&'static str>> {
     let mut packages = packages::c_compiler().to_vec();
     packages.extend(packages::c_clients());
     for name in servers {

@@ -1,5 +1,6 @@
 //! `cargo xtask test` and `cargo xtask soak`.
 
+use std::env;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -12,8 +13,11 @@ use crate::lanes;
 use crate::machines::MACHINES;
 use crate::packages;
 use crate::run::{self, Result};
-use crate::servers::Servers;
+use crate::servers::{self, Servers};
 use crate::summary::Summary;
+
+/// Asks the tests for their long forms, and for the servers that only these have.
+const SOAK: &str = "ORDID_TEST_SOAK";
 
 /// Runs every test of the workspace and those of ordid-etcd, in two lanes; or, as `cargo test` would, those that are asked
 /// for.
@@ -42,7 +46,7 @@ fn everything(summary: &mut Summary) -> Result<Vec<ExitStatus>> {
     };
     let [waiting, others] = lanes::selections()?;
     let mut computing = vec![tests(others), tests(vec!["--doc".to_owned()])];
-    computing.extend(etcd(summary)?);
+    computing.extend(etcd(false, summary)?);
     lanes::run([vec![tests(waiting)], computing], summary)
 }
 
@@ -106,16 +110,31 @@ fn has_tests(folder: &Path) -> io::Result<bool> {
 }
 
 /// The tests of ordid-etcd, which is built with `protoc`, where there is a server for them.
-fn etcd(summary: &mut Summary) -> Result<Option<Command>> {
-    let policy = ordid_harness::policy("etcd").map_err(|error| error.to_string())?;
-    if let Policy::Skip(reason) = policy {
-        println!("ordid-etcd: skipped: {reason}");
-        summary.skip("ordid-etcd, all of its tests", &reason);
-        return Ok(None);
-    }
-    packages::install(|| Ok(packages::protoc().to_vec()))?;
+fn etcd(is_soak: bool, summary: &mut Summary) -> Result<Option<Command>> {
     let mut command = run::cargo(&["test", "--locked", "--no-fail-fast"]);
     command.args(["--manifest-path", ETCD]);
+    if is_soak {
+        command.env(SOAK, "1");
+    }
+    let get = |variable: &str| match variable {
+        SOAK if is_soak => Some("1".to_owned()),
+        _ => env::var(variable).ok(),
+    };
+    let policy = ordid_harness::policy_from("etcd", get).map_err(|error| error.to_string())?;
+    let private: &[&str] = match policy {
+        Policy::Skip(reason) => {
+            println!("ordid-etcd: skipped: {reason}");
+            summary.skip("ordid-etcd, all of its tests", &reason);
+            return Ok(None);
+        }
+        Policy::Use(_) => &[],
+        Policy::StartPrivate => &["etcd"],
+    };
+    packages::install(|| {
+        let mut missing = servers::missing(private)?;
+        missing.extend(packages::protoc());
+        Ok(missing)
+    })?;
     Ok(Some(command))
 }
 
@@ -127,12 +146,16 @@ pub(crate) fn soak(extra: &[String]) -> Result<ExitCode> {
     println!("soak: the long forms of the tests (ORDID_TEST_SOAK=1), in a release build");
     let mut summary = Summary::default();
     let mut long = run::cargo(&["test", "--release"]);
-    long.env("ORDID_TEST_SOAK", "1");
+    long.env(SOAK, "1");
     let mut ended = vec![run_tests(&mut long, extra, &mut summary)?];
     if extra.is_empty() {
-        ended.push(count(models().env("ORDID_TEST_SOAK", "1"), &mut summary)?);
+        ended.push(count(models().env(SOAK, "1"), &mut summary)?);
         if let Some(mut benches) = benches()? {
             ended.push(count(&mut benches, &mut summary)?);
+        }
+        if let Some(mut etcd) = etcd(true, &mut summary)? {
+            println!("soak: the tests of etcd");
+            ended.push(count(&mut etcd, &mut summary)?);
         }
         println!("soak: the tests of live servers again, on newer PostgreSQL and MariaDB");
         ended.push(count(&mut on_newer_servers(), &mut summary)?);

@@ -5,7 +5,10 @@ use ordid_core::{
     entropy::ThreadEntropy,
     generator::{DefaultNode, Generator, OrderedGenerator, Policy, Slotted},
     key::{RawKey, Scheme},
-    scheme::snowflake::{SnowflakeGenerator, SnowflakeNode, Twitter},
+    scheme::{
+        SnowflakeSpread,
+        snowflake::{SnowflakeGenerator, SnowflakeNode, Twitter},
+    },
     storage::{ColumnOn, Dialect, Found, StoredValue, Stores},
 };
 use uuid::Uuid;
@@ -142,6 +145,23 @@ impl Case {
         Self::made::<_, C, D>("Snowflake", BOTH, |clock| {
             let node = SnowflakeNode::<Twitter>::new(1).expect("nodes go to 1023");
             SnowflakeGenerator::with_node(node, clock, ThreadEntropy, Policy::DEFAULT)
+        })
+    }
+
+    /// The Snowflakes of node 1, spread over 16 buckets.
+    pub(crate) fn snowflake_spread<C, D>() -> Self
+    where
+        D: Dialect,
+        C: ColumnOn<D> + Stores<i64> + 'static,
+    {
+        Self::made::<_, C, D>("Snowflake over 16 buckets,", BOTH, |clock| {
+            let node = SnowflakeNode::new(1).expect("nodes go to 255");
+            OrderedGenerator::<SnowflakeSpread<16>, _, _>::with_node(
+                node,
+                clock,
+                ThreadEntropy,
+                Policy::DEFAULT,
+            )
         })
     }
 

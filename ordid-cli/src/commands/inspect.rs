@@ -5,7 +5,7 @@
 //!
 //! JSON Lines, one object a key: `key`; `spelled`, how it differs from the canonical text, or null; `prefix`, or null;
 //! `candidates`, the surest first, each with `scheme`, `certainty` (`stated`, `likely`, `possible`), `time` (RFC 3339),
-//! `tick_nanos`, `node`, `count` and `version`, or null; and but for lists `stored`, what columns store of a key of the
+//! `tick_nanos`, `bucket`, `node`, `count` and `version`, or null; and but for lists `stored`, what columns store of a key of the
 //! first candidate, each with `engine`, `column`, `hex`, `literal` and `keeps_order`.
 
 use std::{
@@ -53,6 +53,7 @@ struct Candidate {
     certainty: &'static str,
     time: Option<String>,
     tick_nanos: Option<u64>,
+    bucket: Option<u16>,
     node: Option<u64>,
     count: Option<u64>,
     version: Option<u8>,
@@ -65,6 +66,7 @@ impl From<&Inspection> for Candidate {
             certainty: certainty(found.certainty),
             time: time_of(found),
             tick_nanos: found.moment.map(|moment| moment.tick_nanos),
+            bucket: found.bucket,
             node: found.node,
             count: found.counter,
             version: found.version,
@@ -221,7 +223,11 @@ impl Arguments {
             if let Some(time) = time_of(found) {
                 line.push_str(&time);
             }
-            for (name, value) in [("node", found.node), ("count", found.counter)] {
+            for (name, value) in [
+                ("bucket", found.bucket.map(u64::from)),
+                ("node", found.node),
+                ("count", found.counter),
+            ] {
                 if let Some(value) = value {
                     line.push_str(&format!("  {name} {value}"));
                 }

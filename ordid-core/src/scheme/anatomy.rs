@@ -67,6 +67,8 @@ pub struct Inspection {
     pub scheme: &'static str,
     /// When the key was made, as finely as it says.
     pub moment: Option<Moment>,
+    /// The bucket that a spread key begins with, if it is of a scheme that has any.
+    pub bucket: Option<u16>,
     /// What tells this generator from others: a node, worker, machine, shard or server.
     pub node: Option<u64>,
     /// The count within the moment: a counter, a sequence, a clock sequence.
@@ -83,6 +85,7 @@ impl Inspection {
         Self {
             scheme: S::NAME,
             moment: None,
+            bucket: None,
             node: None,
             counter: None,
             version: None,

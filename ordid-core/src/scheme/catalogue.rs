@@ -513,6 +513,7 @@ fn foreign(uuid: Uuid) -> Option<Inspection> {
     Some(Inspection {
         scheme,
         moment: None,
+        bucket: None,
         node: None,
         counter: None,
         version: u8::try_from(uuid.get_version_num()).ok(),

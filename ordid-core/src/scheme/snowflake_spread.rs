@@ -179,6 +179,7 @@ impl<const BUCKETS: u16, L: SnowflakeLayout> Layout for SnowflakeSpread<BUCKETS,
         let behind = Snowflake::<L>::inspect(&Self::behind(*raw))?;
         Ok(Inspection {
             scheme: Self::NAME,
+            bucket: Some(Self::unpack(raw)?.bucket),
             certainty: Certainty::Possible,
             ..behind
         })

@@ -195,6 +195,7 @@ impl<const BUCKETS: u16> Layout for UuidV7Spread<BUCKETS> {
         let parts = Self::unpack(raw)?;
         Ok(Inspection {
             moment: Some(TimeScale::UNIX_MILLIS.moment_at(parts.unix_ts_ms)),
+            bucket: Some(parts.bucket),
             counter: Some(parts.counter),
             version: Some(8),
             ..Inspection::of::<Self>(Certainty::Possible)

@@ -30,8 +30,10 @@ pub trait LeaseDialect: StatementDialect {
 
 /// A dialect that makes a row, or leaves the one that is there alone, by one `INSERT` of values.
 pub trait CounterDialect: LeaseDialect {
-    /// The type of a counter's name, compared byte by byte.
+    /// The type of a counter's name.
     const NAME_TYPE: &'static str;
+    /// The clause behind it by which names are compared byte by byte, if they are not anyway.
+    const NAME_COLLATION: &'static str = "";
     /// A counter's new value, where `?` is added.
     const ADDED: &'static str = "value + ?";
     /// The type of a primary key that the engine counts up.

@@ -4,27 +4,36 @@ use std::env;
 
 use crate::{Error, Server};
 
-/// The servers that live tests know: the name, what it stands for, and whether this crate starts
-/// one itself.
-const SERVERS: [(&str, &str, bool); 16] = [
-    ("postgres", "PostgreSQL", true),
-    ("postgres_2", "a second PostgreSQL", true),
-    ("mariadb", "MariaDB", true),
-    ("mariadb_2", "a second MariaDB", true),
-    ("galera", "a Galera cluster", true),
-    ("pgbouncer", "PgBouncer", true),
-    ("pgbouncer_2", "a newer PgBouncer", true),
-    ("pgpool", "Pgpool-II", true),
-    ("h2", "H2", true),
-    ("redis", "Redis", true),
-    ("zookeeper", "ZooKeeper", true),
-    ("mysql", "MySQL", true),
-    ("group_replication", "a group of MySQL", true),
-    ("mssql", "SQL Server", false),
-    ("oracle", "Oracle", false),
-    ("etcd", "etcd", false),
+/// The servers that live tests know: the name, what it stands for, and when this crate starts one itself.
+const SERVERS: [(&str, &str, Start); 16] = [
+    ("postgres", "PostgreSQL", Start::Always),
+    ("postgres_2", "a second PostgreSQL", Start::Always),
+    ("mariadb", "MariaDB", Start::Always),
+    ("mariadb_2", "a second MariaDB", Start::Always),
+    ("galera", "a Galera cluster", Start::Always),
+    ("pgbouncer", "PgBouncer", Start::Always),
+    ("pgbouncer_2", "a newer PgBouncer", Start::Always),
+    ("pgpool", "Pgpool-II", Start::Always),
+    ("h2", "H2", Start::Always),
+    ("redis", "Redis", Start::Always),
+    ("zookeeper", "ZooKeeper", Start::Always),
+    ("mysql", "MySQL", Start::Always),
+    ("group_replication", "a group of MySQL", Start::Always),
+    ("mssql", "SQL Server", Start::Never),
+    ("oracle", "Oracle", Start::Never),
+    ("etcd", "etcd", Start::InSoak),
 ];
 
+/// When a private server is started.
+#[derive(Clone, Copy)]
+enum Start {
+    Always,
+    /// By `cargo xtask soak`: its tests are built with what not everybody has.
+    InSoak,
+    Never,
+}
+
+const SOAK: &str = "ORDID_TEST_SOAK";
 const SKIP: &str = "ORDID_TEST_SKIP";
 
 /// What a live test does about its server.
@@ -36,7 +45,7 @@ const SKIP: &str = "ORDID_TEST_SKIP";
 /// | `ORDID_TEST_SKIP=mariadb,mysql` | the named servers are skipped                |
 /// | `ORDID_TEST_MYSQL_SKIP=reason`  | that server is skipped, for this reason      |
 /// | `ORDID_TEST_POSTGRES_URL=...`   | that server is used, nothing is started      |
-/// | neither                         | PostgreSQL, MariaDB, Galera, MySQL, a group of MySQL, PgBouncer, Pgpool-II, H2, Redis and ZooKeeper are started privately, other servers are skipped |
+/// | neither                         | PostgreSQL, MariaDB, Galera, MySQL, a group of MySQL, PgBouncer, Pgpool-II, H2, Redis and ZooKeeper are started privately, and etcd where `ORDID_TEST_SOAK=1`; other servers are skipped |
 ///
 /// A variable that is set to nothing counts as not set. `ORDID_TEST_NEWER_SERVERS=1` makes private servers of
 /// PostgreSQL and MariaDB, also the one behind PgBouncer, of packages of newer Debian suites: 18 and 11.8.
@@ -86,7 +95,7 @@ pub fn policy_from(name: &str, get: impl Fn(&str) -> Option<String>) -> Result<P
             )));
         }
     }
-    let Some((_, title, private)) = SERVERS.iter().find(|(known, ..)| *known == name) else {
+    let Some((_, title, start)) = SERVERS.iter().find(|(known, ..)| *known == name) else {
         return Err(unknown(&format!("unknown server `{name}`")));
     };
 
@@ -97,10 +106,17 @@ pub fn policy_from(name: &str, get: impl Fn(&str) -> Option<String>) -> Result<P
         return Ok(Policy::Skip(reason));
     }
     let variable = variable(name, "URL");
-    Ok(match get(&variable) {
-        Some(url) => Policy::Use(url),
-        None if *private => Policy::StartPrivate,
-        None => Policy::Skip(format!(
+    if let Some(url) = get(&variable) {
+        return Ok(Policy::Use(url));
+    }
+    let is_soak = get(SOAK).is_some_and(|value| value.trim() == "1");
+    Ok(match start {
+        Start::Always => Policy::StartPrivate,
+        Start::InSoak if is_soak => Policy::StartPrivate,
+        Start::InSoak => Policy::Skip(format!(
+            "cargo xtask soak starts {title}; or set {variable} to run"
+        )),
+        Start::Never => Policy::Skip(format!(
             "set {variable} to run: {title} is not started privately"
         )),
     })
@@ -206,6 +222,22 @@ mod tests {
         assert_eq!(
             decide("mysql", &[("ORDID_TEST_MYSQL_URL", "mysql://m/")]),
             Ok(Policy::Use("mysql://m/".to_owned()))
+        );
+    }
+
+    #[test]
+    fn the_soak_starts_more_servers() {
+        assert_eq!(
+            decide("etcd", &[]),
+            Ok(Policy::Skip(
+                "cargo xtask soak starts etcd; or set ORDID_TEST_ETCD_URL to run".to_owned()
+            ))
+        );
+        let soak = ("ORDID_TEST_SOAK", "1");
+        assert_eq!(decide("etcd", &[soak]), Ok(Policy::StartPrivate));
+        assert_eq!(
+            decide("etcd", &[soak, ("ORDID_TEST_ETCD_URL", "http://e/")]),
+            Ok(Policy::Use("http://e/".to_owned()))
         );
     }
 

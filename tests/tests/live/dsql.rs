@@ -1,10 +1,15 @@
 //! What is sent to Aurora DSQL, to an emulator of it before a real `PostgreSQL`.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, num::NonZeroU32, time::Duration};
 
 use libtest_mimic::Trial;
-use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use ordid_sqlx::{ChunkLimits, EngineProfile, NotBulk, UnitOfWork};
+use ordid::{
+    KeyType, OrderedKey,
+    clock::{Clock as _, SystemClock},
+    coordination::{AsyncNodeAllocator as _, AsyncSegmentSource as _, LeaseTerms},
+    uuid::Uuid,
+};
+use ordid_sqlx::{ChunkLimits, EngineProfile, NotBulk, SqlCounter, SqlLease, UnitOfWork};
 use ordid_tests::{
     dsql::{Dsql, MAX_BYTES, MAX_ROWS, SCHEMA, Weather},
     faults::Remote,
@@ -12,6 +17,7 @@ use ordid_tests::{
     soak,
 };
 use sqlx::{ConnectOptions as _, PgPool, Postgres, postgres::PgPoolOptions, query_scalar, raw_sql};
+use tokio::task::JoinSet;
 
 use crate::{
     Outcome,
@@ -35,6 +41,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         the_emulator_refuses_what_postgres_takes,
         rows_are_changed_upserted_and_deleted_by_what_it_takes,
         a_chunk_has_whole_tenants,
+        numbers_and_nodes_are_given_once,
         a_process_that_is_killed_twenty_times_writes_each_row_once,
     );
 }
@@ -321,6 +328,58 @@ async fn rows_are_changed_upserted_and_deleted_by_what_it_takes(pool: PgPool) ->
     let found: (i64, i64, i64) = sqlx::query_as(sql).fetch_one(&pool).await?;
     assert_eq!(found, (4_500, 1_500, 3_000));
     assert!(dsql.largest() <= MAX_ROWS, "{}", dsql.largest());
+    Ok(())
+}
+
+/// Without the profile, the table of counters names a collation, which the emulator refuses.
+async fn numbers_and_nodes_are_given_once(pool: PgPool) -> Outcome {
+    const TASKS: u64 = 4;
+    let (dsql, through) = emulator(&pool, Weather::FAIR).await?;
+    let options = through.connect_options();
+    let plain = SqlCounter::<Postgres>::new((*options).clone(), "orders")?;
+    let refused = plain.create(1).await.unwrap_err();
+    assert!(refused.to_string().contains("collation"), "{refused}");
+    let before = dsql.unsupported();
+
+    let counter = || {
+        let counter = SqlCounter::<Postgres>::new((*options).clone(), "orders")?;
+        Ok::<_, ordid::Error>(counter.with_engine(EngineProfile::AURORA_DSQL))
+    };
+    let terms = LeaseTerms::new(0..TASKS)?;
+    let leases = || {
+        let leases = SqlLease::<Postgres>::new((*options).clone(), terms.clone());
+        leases.with_engine(EngineProfile::AURORA_DSQL)
+    };
+    counter()?.create(1).await?;
+    // As the guide's page says: one statement in a transaction.
+    for statement in leases().create_sql()?.split_inclusive(";\n") {
+        raw_sql(sqlx::AssertSqlSafe(statement.to_owned()))
+            .execute(&through)
+            .await?;
+    }
+    let mut tasks = JoinSet::new();
+    for _ in 0..TASKS {
+        let (counter, leases) = (counter()?, leases());
+        tasks.spawn(async move {
+            let mut grant = leases.acquire(SystemClock.now(), None).await?;
+            let mut numbers = Vec::new();
+            for _ in 0..20 {
+                grant = leases.renew(&grant, SystemClock.now()).await?;
+                numbers.extend(counter.reserve(NonZeroU32::MIN).await?.values());
+            }
+            Ok::<_, ordid::Error>((grant.node(), numbers))
+        });
+    }
+    let (mut nodes, mut numbers) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(held) = tasks.join_next().await {
+        let (node, given) = held??;
+        assert!(nodes.insert(node), "node {node} has two holders");
+        for number in given {
+            assert!(numbers.insert(number), "{number} was given twice");
+        }
+    }
+    assert!(numbers.into_iter().eq(1..=80));
+    assert_eq!(dsql.unsupported(), before);
     Ok(())
 }
 

@@ -50,6 +50,7 @@ impl Engine for MySql {
         vec![
             Case::automatic("auto-increment", "BIGINT AUTO_INCREMENT"),
             Case::snowflake::<BigInt, MariaDb>(),
+            Case::snowflake_spread::<BigInt, MariaDb>(),
             Case::of::<UuidV7, Binary16, MariaDb>("v7", ALL),
             Case::of::<UuidV7Spread<16>, Binary16, MariaDb>("v7 over 16 buckets,", BOTH),
             Case::of::<UuidV7, MariaDbUuid, MariaDb>("v7", BOTH),

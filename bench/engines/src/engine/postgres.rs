@@ -43,6 +43,7 @@ impl Engine for Postgres {
         vec![
             Case::automatic("auto-increment", "bigserial"),
             Case::snowflake::<BigInt, Dialect>(),
+            Case::snowflake_spread::<BigInt, Dialect>(),
             Case::of::<UuidV7, Uuid, Dialect>("v7", BOTH),
             Case::of::<UuidV7Spread<16>, Uuid, Dialect>("v7 over 16 buckets,", BOTH),
             Case::of::<UuidV6, Uuid, Dialect>("v6", BOTH),

@@ -11,7 +11,7 @@ use crate::{
     key::Scheme,
     page::{Connection, ListOrder, Page, Slice},
     scheme::{
-        SnowflakeSpread, UuidV7, UuidV7Spread, snowflake::SnowflakeNode, snowflake_spread,
+        Snowflake, SnowflakeSpread, UuidV7, UuidV7Spread, snowflake::SnowflakeNode, snowflake_spread,
         testing::*, uuid_v7_spread,
     },
 };
@@ -128,6 +128,32 @@ fn ranges_of_a_table_take_even_loads_of_spread_keys_and_one_takes_all_that_rise(
             next(&generator)
         })
         .collect();
+    let share = busiest_range(&rising, Vec::new());
+    assert!(share > 0.99, "{share}");
+}
+
+#[test]
+fn ranges_of_a_table_take_even_loads_of_spread_integers_and_one_takes_all_that_rise() {
+    let from = 1_704_067_200_000 + 86_400_000;
+    let made = |clock: &ManualClock, make: &dyn Fn() -> i64| -> Vec<i64> {
+        let key = |tick: u64| {
+            clock.set_unix_millis(from + tick * 3 / 2);
+            make()
+        };
+        (0..40_000).map(key).collect()
+    };
+
+    let generator = scripted_at::<SnowflakeSpread<8>>(SnowflakeNode::new(5).unwrap(), from);
+    let spread = made(generator.clock(), &|| next(&generator));
+    let splits = NumberId::splits().into_iter().map(KeyType::to_raw);
+    let share = busiest_range(&spread, splits.collect());
+    // An eighth is 0.125.
+    assert!(share < 0.15, "{share}");
+    let share = busiest_range(&spread, Vec::new());
+    assert!(share < 0.25, "{share}");
+
+    let generator = scripted_at::<Snowflake>(SnowflakeNode::new(5).unwrap(), from);
+    let rising = made(generator.clock(), &|| next(&generator));
     let share = busiest_range(&rising, Vec::new());
     assert!(share > 0.99, "{share}");
 }

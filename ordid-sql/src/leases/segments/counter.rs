@@ -31,6 +31,8 @@ pub struct SqlCounter<S: StoreDriver> {
     reserve: Statement,
     read: Statement,
     seen: Seen,
+    /// Whether a column may name its collation.
+    collations: bool,
 }
 
 impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
@@ -62,6 +64,7 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
             name,
             table,
             seen: Seen::default(),
+            collations: true,
         }
     }
 
@@ -72,7 +75,10 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
     /// As [`new`](Self::new).
     pub fn with_table(self, table: &str) -> Result<Self, Error> {
         let table = checked_name(table)?.to_owned();
-        Ok(Self::of(self.store, self.name, table))
+        Ok(Self {
+            collations: self.collations,
+            ..Self::of(self.store, self.name, table)
+        })
     }
 
     /// Says how long the database may take for an answer, connecting included: 5 s otherwise.
@@ -82,12 +88,14 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
         self
     }
 
-    /// Gives the profile of the engine. Only whether it [prepares](crate::EngineProfile::prepares) statements by name
-    /// matters: behind PgBouncer's mode `transaction`, give
-    /// [`PGBOUNCER`](crate::EngineProfile::PGBOUNCER). Then each statement has a transaction of its own.
+    /// Gives the profile of the engine. Two of its fields matter. One is whether it
+    /// [prepares](crate::EngineProfile::prepares) statements by name: behind PgBouncer's mode `transaction`, give
+    /// [`PGBOUNCER`](crate::EngineProfile::PGBOUNCER). Then each statement has a transaction of its own. The other is
+    /// whether the table may name a [collation](crate::EngineProfile::collations): on Aurora DSQL it may not.
     #[must_use]
     pub fn with_engine(mut self, engine: crate::EngineProfile) -> Self {
         self.store.set_engine(engine);
+        self.collations = engine.collations;
         self
     }
 
@@ -97,19 +105,31 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
     /// Run them once, as a migration. A counter that was lost must not be made anew in silence: it has to
     /// begin above all numbers that were used.
     pub fn create_sql(&self, first: i64) -> String {
+        self.statements(first).join("\n")
+    }
+
+    fn statements(&self, first: i64) -> [String; 2] {
         let table = S::Dialect::quote(&self.table);
-        format!(
-            "CREATE TABLE IF NOT EXISTS {table} (name {} NOT NULL PRIMARY KEY, value BIGINT NOT NULL){};\n\
-             INSERT INTO {table} (name, value) VALUES ('{}', {}){};",
+        let collation = match self.collations {
+            true => S::Dialect::NAME_COLLATION,
+            false => "",
+        };
+        let create = format!(
+            "CREATE TABLE IF NOT EXISTS {table} (name {}{collation} NOT NULL PRIMARY KEY, value BIGINT NOT NULL){};",
             S::Dialect::NAME_TYPE,
             S::Dialect::TABLE_OPTIONS,
+        );
+        let insert = format!(
+            "INSERT INTO {table} (name, value) VALUES ('{}', {}){};",
             self.name,
             first.saturating_sub(1).max(0),
             S::Dialect::keep("value"),
-        )
+        );
+        [create, insert]
     }
 
-    /// Makes the table and the counter: as [`create_sql`](Self::create_sql).
+    /// Makes the table and the counter: as [`create_sql`](Self::create_sql), in a transaction for each statement, as some
+    /// engines ask for.
     ///
     /// # Errors
     ///
@@ -119,7 +139,10 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
             let problem = format!("begins with 1 or more, and not with {first}");
             return Err(self.error(CoordinationFailure::Mismatch, &problem));
         }
-        self.store.run(self.create_sql(first)).await
+        for statement in self.statements(first) {
+            self.store.run(statement).await?;
+        }
+        Ok(())
     }
 
     /// Why nothing was reserved.

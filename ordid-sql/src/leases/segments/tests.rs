@@ -7,6 +7,7 @@ use ordid_core::{
 
 use super::*;
 use crate::{
+    EngineProfile,
     leases::{
         numbers::CounterDialect,
         scripted::{Script, Scripted, changed, rows},
@@ -43,6 +44,15 @@ fn a_counter_is_made_in_the_words_of_its_dialect() {
             "CREATE TABLE IF NOT EXISTS \"ordid_counters\" (name text COLLATE \"C\" NOT NULL PRIMARY KEY, \
              value BIGINT NOT NULL);\n\
              INSERT INTO \"ordid_counters\" (name, value) VALUES ('orders', 6) ON CONFLICT DO NOTHING;",
+        ),
+        (
+            counter::<Postgres>(&script)
+                .with_engine(EngineProfile::AURORA_DSQL)
+                .with_table("numbers")
+                .expect("a name")
+                .create_sql(1),
+            "CREATE TABLE IF NOT EXISTS \"numbers\" (name text NOT NULL PRIMARY KEY, value BIGINT NOT NULL);\n\
+             INSERT INTO \"numbers\" (name, value) VALUES ('orders', 0) ON CONFLICT DO NOTHING;",
         ),
         (
             counter::<MySql>(&script).create_sql(-7),
