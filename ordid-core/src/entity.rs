@@ -147,7 +147,8 @@ pub trait OrderedKey {
     note = "make one, `let generator = OrderedGenerator::with_node(...)`, and give it: \
             `work.add_with(&generator, order)?` to a unit of work, or \
             `order.ensure_key_with(&generator)?`",
-    note = "if the key is always assigned before, its field is no `Option`",
+    note = "if the key is always set before, its field is no `Option`; where it has to be one, as in SeaORM, call \
+            `try_add` or `try_upsert`",
     note = "where nodes come from: https://github.com/ordid/ordid/blob/main/docs/src/coordinated-ids.md"
 )]
 pub trait EnsuredKey: KeyField {

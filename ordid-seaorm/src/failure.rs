@@ -70,7 +70,10 @@ pub(crate) fn classify(backend: DbBackend, error: DbErr, is_commit: bool) -> Dri
         | DbErr::Query(RuntimeErr::SqlxError(inner)) => match &**inner {
             sqlx::Error::Database(told) => {
                 if let Ok(engine) = engine(backend) {
-                    return of_database(&engine, &error, &**told, is_commit).of(error);
+                    return DriverError {
+                        text: text(&**told, &error),
+                        ..of_database(&engine, &error, &**told, is_commit).of(error)
+                    };
                 }
                 Failure::Refused
             }

@@ -1,6 +1,6 @@
 //! What would be sent, without sending it.
 
-use std::{ops::Range, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 use crate::{
     Action, Chunk, EngineProfile, NotBulk, PendingRows, Plan, Table, UpsertStep,
@@ -10,6 +10,16 @@ use crate::{
 };
 
 /// What a flush would send: what an adapter's `UnitOfWork::plan` returns.
+///
+/// Its text has a line for each table, and under it the beginning of each statement:
+///
+/// ```text
+/// insert into customers: 1 row by 1 statement
+///     INSERT INTO "customers" ("id", "name") VALUES ($1, $2)
+/// insert into orders: 2500 rows by 3 statements, or in bulk if the table and the values allow it
+///     2 times INSERT INTO "orders" ("id", "customer", "total") VALUES ($1, $2, $3), ($4, $5, $6) ..
+///     INSERT INTO "orders" ("id", "customer", "total") VALUES ($1, $2, $3), ($4, $5, $6) ..
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlushPlan {
@@ -123,6 +133,57 @@ impl FlushPlan {
             defers: engine.defer.filter(|_| plan.defers()),
             tables,
         }
+    }
+}
+
+impl fmt::Display for FlushPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut is_first = true;
+        let mut line = |f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>| {
+            if !std::mem::take(&mut is_first) {
+                f.write_str("\n")?;
+            }
+            f.write_fmt(text)
+        };
+        if let Some(defers) = self.defers {
+            line(f, format_args!("{defers}"))?;
+        }
+        for table in &self.tables {
+            let (verb, name) = (table.action.verb(), table.table);
+            let rows = counted(table.rows, "row");
+            let statements = counted(table.statements.len(), "statement");
+            let or_in_bulk = match table.not_bulk {
+                None => ", or in bulk if the table and the values allow it",
+                Some(_) => "",
+            };
+            line(
+                f,
+                format_args!("{verb} {name}: {rows} by {statements}{or_in_bulk}"),
+            )?;
+            let like = table.statements.chunk_by(|one, next| one.sql == next.sql);
+            for like in like {
+                let text = beginning(&like[0].sql);
+                match like.len() {
+                    1 => line(f, format_args!("    {text}"))?,
+                    times => line(f, format_args!("    {times} times {text}"))?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// Returns the beginning of a statement: one of a thousand rows is longer than anybody reads.
+fn beginning(sql: &str) -> String {
+    const CHARACTERS: usize = 120;
+    match sql.char_indices().nth(CHARACTERS) {
+        Some((end, _)) => format!("{} ..", &sql[..end]),
+        None => sql.to_owned(),
     }
 }
 

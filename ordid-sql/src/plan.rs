@@ -49,6 +49,21 @@ pub enum Action {
     Delete,
 }
 
+impl Action {
+    /// What it does, in front of a table's name.
+    pub(crate) const fn verb(self) -> &'static str {
+        match self {
+            Self::Insert => "insert into",
+            Self::Upsert { .. } => "upsert into",
+            Self::Update
+            | Self::UpdateColumns { .. }
+            | Self::FixUp { .. }
+            | Self::Unlink { .. } => "update",
+            Self::Delete => "delete from",
+        }
+    }
+}
+
 /// What is sent of an upsert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UpsertStep {

@@ -58,5 +58,28 @@ macro_rules! sqlx_errors {
         fn is_fatal(_: &(dyn $($sqlx)::+::error::DatabaseError + 'static)) -> bool {
             false
         }
+
+        /// Returns the text of an error without what SQLx adds to PostgreSQL's: a line of the server's source, which looks
+        /// like one of the statement.
+        #[cfg(feature = "postgres")]
+        fn text(
+            found: &(dyn $($sqlx)::+::error::DatabaseError + 'static),
+            whole: &impl ::std::fmt::Display,
+        ) -> Option<String> {
+            let line = found
+                .try_downcast_ref::<$($sqlx)::+::postgres::PgDatabaseError>()?
+                .line()?;
+            let whole = whole.to_string();
+            let without = whole.strip_suffix(&format!(" at line {line}"))?;
+            Some(without.to_owned())
+        }
+
+        #[cfg(not(feature = "postgres"))]
+        fn text(
+            _: &(dyn $($sqlx)::+::error::DatabaseError + 'static),
+            _: &impl ::std::fmt::Display,
+        ) -> Option<String> {
+            None
+        }
     };
 }

@@ -46,7 +46,10 @@ pub(crate) fn classified(found: &(dyn DatabaseError + 'static), is_commit: bool)
 
 fn of(error: sqlx::Error, is_commit: bool) -> DriverError<sqlx::Error> {
     match &error {
-        sqlx::Error::Database(found) => classified(&**found, is_commit).of(error),
+        sqlx::Error::Database(found) => DriverError {
+            text: text(&**found, &error),
+            ..classified(&**found, is_commit).of(error)
+        },
         _ => {
             let failure = own(&error, is_commit);
             DriverError {

@@ -738,6 +738,27 @@ fn a_plan_says_which_rows_are_not_for_the_bulk_command() {
     assert_eq!(flushed.tables[0].not_bulk, None, "nothing was inserted");
 }
 
+#[test]
+fn a_plan_has_a_text_to_print() {
+    let text = |work: &mut Work<Binder<false>>| {
+        let mut engine = EngineProfile::POSTGRES;
+        engine.max_rows = 2;
+        work.plan(engine).unwrap().to_string()
+    };
+    assert_eq!(
+        text(&mut inserts(5)),
+        "insert into items: 5 rows by 3 statements, or in bulk if the table and the values allow it\n    \
+         2 times INSERT INTO \"items\" (\"id\", \"name\") VALUES ($1, $2), ($3, $4)\n    \
+         INSERT INTO \"items\" (\"id\", \"name\") VALUES ($1, $2)"
+    );
+    let updated = text(&mut updates(1));
+    assert!(
+        updated.starts_with("update items: 1 row by 1 statement\n    UPDATE "),
+        "{updated}"
+    );
+    assert_eq!(text(&mut empty()), "");
+}
+
 /// Several chunks went by the command: the one with the row is found first.
 #[test]
 fn a_row_that_the_bulk_command_refuses_is_searched_for_with_statements() {

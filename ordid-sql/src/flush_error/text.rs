@@ -310,13 +310,7 @@ impl Place {
         let cannot = match self.action {
             _ if matches!(kind, Kind::Bind) => "bind a row into",
             _ if matches!(kind, Kind::Read) => "read back what the database fills in rows of",
-            Action::Insert => "insert into",
-            Action::Upsert { .. } => "upsert into",
-            Action::Update
-            | Action::UpdateColumns { .. }
-            | Action::FixUp { .. }
-            | Action::Unlink { .. } => "update",
-            Action::Delete => "delete from",
+            action => action.verb(),
         };
         write!(
             f,

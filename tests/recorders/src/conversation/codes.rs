@@ -106,6 +106,13 @@ pub const ADMIN_SHUTDOWN: Refusal = postgres(
 pub const READ_ONLY: Refusal =
     postgres("25006", "cannot execute INSERT in a read-only transaction");
 
+/// A savepoint that is not there: on MySQL's protocol, too.
+pub const NO_SAVEPOINT: Refusal = Refusal {
+    sqlstate: "3B001",
+    number: 1305,
+    message: "savepoint \"ordid_flush\" does not exist",
+};
+
 /// MySQL: a key is there.
 pub const DUPLICATE: Refusal = mysql(1062, "23000", "Duplicate entry 'x' for key 'PRIMARY'");
 

@@ -108,6 +108,19 @@ fn text_with_length(text: &str) -> Vec<u8> {
     bytes
 }
 
+/// `SERVER_MORE_RESULTS_EXISTS`: the answer to another statement of the script follows.
+const MORE_RESULTS: u16 = 8;
+
+impl Session<'_> {
+    /// `SERVER_STATUS_AUTOCOMMIT`, and whether a transaction is open.
+    const fn status(&self) -> u16 {
+        match self.transaction {
+            Transaction::None => 2,
+            _ => 3,
+        }
+    }
+}
+
 /// Serves one client until it goes.
 pub(super) fn serve(mut stream: TcpStream, shared: &Mutex<Conversation>) -> io::Result<()> {
     // A failed statement leaves the transaction open.
@@ -140,10 +153,23 @@ pub(super) fn serve(mut stream: TcpStream, shared: &Mutex<Conversation>) -> io::
         let reply = match kind {
             // COM_QUIT
             1 => return Ok(()),
-            // COM_QUERY
+            // COM_QUERY: one statement or several, of which the first that fails is the last.
             3 => {
-                let sql = String::from_utf8_lossy(body);
-                Some((session.receive(&sql, &[]), false))
+                let script = String::from_utf8_lossy(body);
+                let mut statements = script.split("; ").peekable();
+                loop {
+                    let sql = statements.next().unwrap_or_default();
+                    let reply = session.receive(sql, &[]);
+                    let goes_on = statements.peek().is_some();
+                    if !goes_on || !matches!(reply, Reply::Done(_) | Reply::Rows(_)) {
+                        break Some((reply, false));
+                    }
+                    out.status = session.status() | MORE_RESULTS;
+                    match reply {
+                        Reply::Rows(rows) => out.rows(&rows, false),
+                        _ => out.ok(0),
+                    }
+                }
             }
             // COM_PING
             0x0e => Some((Reply::Done(0), false)),
@@ -178,10 +204,7 @@ pub(super) fn serve(mut stream: TcpStream, shared: &Mutex<Conversation>) -> io::
             // COM_STMT_CLOSE, which has no answer
             _ => None,
         };
-        out.status = match session.transaction {
-            Transaction::None => 2,
-            _ => 3,
-        };
+        out.status = session.status();
         match reply {
             Some((Reply::Done(rows), _)) => out.ok(rows),
             Some((Reply::Rows(rows), is_binary)) => out.rows(&rows, is_binary),

@@ -44,6 +44,8 @@ pub(super) struct Session<'c> {
     pub(super) transaction: Transaction,
     /// The rows that the transaction has inserted.
     pending: Vec<(String, Vec<u8>)>,
+    /// How many of them were there at each savepoint.
+    savepoints: Vec<usize>,
     /// Whether a failed statement spoils the transaction.
     fails: bool,
 }
@@ -55,6 +57,7 @@ impl<'c> Session<'c> {
             shared,
             transaction: Transaction::None,
             pending: Vec::new(),
+            savepoints: Vec::new(),
             fails,
         }
     }
@@ -134,13 +137,29 @@ impl<'c> Session<'c> {
     pub(super) fn end(&mut self) {
         self.transaction = Transaction::None;
         self.pending.clear();
+        self.savepoints.clear();
+    }
+
+    /// Ends what was done since the last savepoint, which stays.
+    fn end_savepoint(&mut self) -> Reply {
+        let Some(&rows) = self.savepoints.last() else {
+            return Reply::Refused(codes::NO_SAVEPOINT);
+        };
+        self.pending.truncate(rows);
+        self.transaction = Transaction::Open;
+        Reply::Done(0)
     }
 
     fn carry_out(&mut self, sql: &str, values: &[Option<Vec<u8>>]) -> Reply {
         match (first_word(sql), self.transaction) {
+            ("ROLLBACK", _) if sql.contains(" TO ") => return self.end_savepoint(),
             ("ROLLBACK", _) | ("COMMIT", Transaction::Failed) => self.end(),
             (_, Transaction::Failed) => return Reply::Refused(codes::IN_FAILED_TRANSACTION),
             ("BEGIN" | "START", _) => self.transaction = Transaction::Open,
+            ("SAVEPOINT", _) => self.savepoints.push(self.pending.len()),
+            ("RELEASE", _) if self.savepoints.pop().is_none() => {
+                return Reply::Refused(codes::NO_SAVEPOINT);
+            }
             ("COMMIT", _) => self.commit(),
             ("INSERT", _) => return self.insert(sql, values),
             ("COPY", _) => return Reply::Copy,
@@ -191,10 +210,14 @@ impl<'c> Session<'c> {
         Reply::Done(count)
     }
 
-    /// Knows its version, and which keys are committed or its own.
+    /// Knows its version, a text that it is given, and which keys are committed or its own.
     fn select(&self, sql: &str, values: &[Option<Vec<u8>>]) -> Vec<Vec<Value>> {
         if sql.eq_ignore_ascii_case("SELECT version()") {
             return vec![vec![Value::Text(self.version().to_owned())]];
+        }
+        let given = sql.strip_prefix("SELECT '");
+        if let Some(text) = given.and_then(|it| it.strip_suffix('\'')) {
+            return vec![vec![Value::Text(text.to_owned())]];
         }
         let table = sql.split_once(" FROM ").map(|(_, from)| first_name(from));
         let key = (!values.is_empty()).then(|| key_of(values)).flatten();

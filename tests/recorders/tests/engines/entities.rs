@@ -222,27 +222,43 @@ pub(crate) const TABLES: &[Table] = &[
 ];
 
 /// What is flushed: a customer with so many orders, which are added first; whether an order that is there is changed, or so
-/// many of them are changed and deleted; and so many items, whose keys begin with the customer's, of which another one is changed
+/// many of them are changed, upserted and deleted; and so many items, whose keys begin with the customer's, of which another one is changed
 /// and another one deleted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows {
     pub(crate) orders: usize,
     pub(crate) changes: bool,
     pub(crate) updates: usize,
+    pub(crate) upserts: usize,
     pub(crate) deletes: usize,
     pub(crate) items: usize,
 }
 
-/// What is flushed, and in which chunks.
+/// What is flushed, in which chunks, and whether within a transaction of the caller's, which is committed then.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flush {
     pub(crate) rows: Rows,
     pub(crate) chunks: Option<ChunkLimits>,
+    pub(crate) is_within: bool,
+}
+
+impl Flush {
+    /// Within a transaction of the caller's.
+    pub(crate) fn within(rows: Rows) -> Self {
+        Self {
+            is_within: true,
+            ..rows.into()
+        }
+    }
 }
 
 impl From<Rows> for Flush {
     fn from(rows: Rows) -> Self {
-        Self { rows, chunks: None }
+        Self {
+            rows,
+            chunks: None,
+            is_within: false,
+        }
     }
 }
 
@@ -250,6 +266,7 @@ pub(crate) const GRAPH: Rows = Rows {
     orders: 2,
     changes: false,
     updates: 0,
+    upserts: 0,
     deletes: 0,
     items: 0,
 };
@@ -282,11 +299,12 @@ macro_rules! filled {
     ($work:expr, $engine:expr, $flush:expr, $entities:ident) => {{
         use $crate::entities::{CustomerId, Flush, OrderId, RETRY, Rows, $entities};
 
-        let Flush { rows, chunks } = Flush::from($flush);
+        let Flush { rows, chunks, .. } = Flush::from($flush);
         let Rows {
             orders,
             changes,
             updates,
+            upserts,
             deletes,
             items,
         } = rows;
@@ -318,6 +336,9 @@ macro_rules! filled {
         for _ in 0..updates + usize::from(changes) {
             work.update(order(7));
         }
+        for _ in 0..upserts {
+            work.upsert(order(8));
+        }
         for _ in 0..deletes {
             work.delete($crate::entities::deleted!($entities, order(0)));
         }
@@ -337,6 +358,15 @@ macro_rules! filled {
     }};
 }
 pub(crate) use filled;
+
+/// Writes the name of a savepoint as the unit of work does, where a library gives it its own.
+pub(crate) fn name_savepoint(sql: &mut String) {
+    for own in ["_sqlx_savepoint_1", "diesel_savepoint_1"] {
+        if sql.contains(own) {
+            *sql = sql.replace(own, "ordid_flush");
+        }
+    }
+}
 
 /// Three attempts that wait for nothing.
 pub(crate) const RETRY: Retry = Retry::DEFAULT

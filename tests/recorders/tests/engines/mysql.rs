@@ -6,7 +6,7 @@ use libraries::{Library, pool};
 use ordid_recorders::conversation::{Answer, Peer, Refusal, codes};
 use ordid_sql::{EngineProfile, LockWaits};
 
-use super::entities::{CHANGE, GRAPH, Rows, Said, TABLES, TENANT, has};
+use super::entities::{CHANGE, Flush, GRAPH, Rows, Said, TABLES, TENANT, has};
 
 /// An engine, what it answers to `SELECT VERSION()` by its documentation, its profile, and which variable shows that its
 /// members know their own locks only.
@@ -127,6 +127,76 @@ async fn each_engine_is_found_by_what_it_answers() {
             let found = library.detect(&peer(engine)).await.unwrap();
             assert_eq!(found.name, engine.profile.name, "{library:?}");
         }
+    }
+}
+
+const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
+const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";
+const ROLL_BACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush";
+
+#[tokio::test]
+async fn a_flush_within_the_callers_transaction_has_a_savepoint() {
+    for (engine, library) in each(ENGINES) {
+        let peer = peer(engine);
+        let said = library
+            .flush(&peer, engine.profile, Flush::within(GRAPH))
+            .await;
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {}: {said:?} {sent:#?}", engine.name);
+        let expected = ["BEGIN", SAVEPOINT, CUSTOMER, ORDERS, RELEASE, "COMMIT"];
+        assert_eq!(sent, expected, "{case}");
+        assert_eq!(said.wrote().rows(), 3, "{case}");
+        has(&peer, GRAPH, true);
+    }
+}
+
+/// The caller's transaction goes on, without the rows, as the server has ended the statement alone.
+#[tokio::test]
+async fn a_refusal_within_the_callers_transaction_ends_at_the_savepoint() {
+    for (engine, library) in each(ENGINES) {
+        let peer = peer(engine);
+        peer.once("INSERT INTO `orders`", Answer::Fails(codes::DUPLICATE));
+        let said = library
+            .flush(&peer, engine.profile, Flush::within(GRAPH))
+            .await;
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {}: {said:?} {sent:#?}", engine.name);
+        assert!(matches!(said, Said::Nothing(_)), "{case}");
+        assert_eq!(sent[..4], ["BEGIN", SAVEPOINT, CUSTOMER, ORDERS], "{case}");
+        assert!(sent[4..].iter().any(|sql| sql == ROLL_BACK_TO), "{case}");
+        assert_eq!(sent.last().map(String::as_str), Some("COMMIT"), "{case}");
+        has(&peer, GRAPH, false);
+    }
+}
+
+/// The second row is there, and so is updated; the first one is not, until another program inserts it.
+#[tokio::test]
+async fn upserts_ask_which_rows_are_there_and_ask_again_after_a_race() {
+    const FIND: &str = "(SELECT '0' FROM `orders` WHERE `id` = ?) UNION ALL (SELECT '1' FROM `orders` WHERE `id` = ?)";
+    const INSERT: &str = "INSERT INTO `orders` (`id`, `customer`, `total`) VALUES (?, ?, ?)";
+    let rows = Rows {
+        orders: 0,
+        upserts: 2,
+        ..GRAPH
+    };
+    for (engine, library) in each(ENGINES) {
+        let peer = peer(engine);
+        peer.once("(SELECT '0'", Answer::Row("1"));
+        peer.once("INSERT INTO `orders`", Answer::Fails(codes::DUPLICATE));
+        peer.once("(SELECT '0'", Answer::Row("1"));
+        let flushed = library.flush(&peer, engine.profile, rows).await.wrote();
+        assert_eq!(
+            (flushed.rows(), flushed.updated(), flushed.retries),
+            (2, 1, 1)
+        );
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {}: {sent:#?}", engine.name);
+        let once = ["BEGIN", MARKER, CUSTOMER, FIND, INSERT];
+        assert_eq!(sent[..5], once, "{case}");
+        assert_eq!(sent[5], "ROLLBACK", "{case}");
+        assert_eq!(sent[6..11], once, "{case}");
+        assert_eq!(sent[11..], [UPDATE, "COMMIT"], "{case}");
+        assert_eq!(peer.committed("orders").len(), 1, "{case}");
     }
 }
 

@@ -179,6 +179,97 @@ async fn a_key_that_begins_with_the_tenant_stands_in_each_statement() {
     }
 }
 
+const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
+const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";
+const ROLL_BACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush";
+
+#[tokio::test]
+async fn a_flush_within_the_callers_transaction_has_a_savepoint() {
+    for ((version, engine), library) in each(ENGINES) {
+        let peer = peer(version);
+        let said = library.flush(&peer, engine, Flush::within(GRAPH)).await;
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {}: {said:?} {sent:#?}", engine.name);
+        if engine.savepoints {
+            let expected = ["BEGIN", SAVEPOINT, CUSTOMER, ORDERS, RELEASE, "COMMIT"];
+            assert_eq!(sent, expected, "{case}");
+            assert_eq!(said.wrote().rows(), 3, "{case}");
+        } else {
+            assert_eq!(sent, ["BEGIN", "COMMIT"], "{case}");
+            assert!(
+                matches!(&said, Said::Nothing(text) if text.contains("savepoints")),
+                "{case}"
+            );
+        }
+        has(&peer, GRAPH, engine.savepoints);
+    }
+}
+
+/// The caller's transaction goes on, without the rows. It is not tried again: the caller would have to repeat what came before.
+#[tokio::test]
+async fn a_refusal_within_the_callers_transaction_ends_at_the_savepoint() {
+    let engines = ENGINES.into_iter().filter(|(_, it)| it.savepoints);
+    for ((version, engine), library) in each(engines) {
+        let peer = peer(version);
+        peer.once(
+            "INSERT INTO \"orders\"",
+            Answer::Fails(codes::RETRY_SERIALIZABLE),
+        );
+        let said = library.flush(&peer, engine, Flush::within(GRAPH)).await;
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {}: {said:?} {sent:#?}", engine.name);
+        assert!(matches!(said, Said::Nothing(_)), "{case}");
+        let begun = ["BEGIN", SAVEPOINT, CUSTOMER, ORDERS];
+        assert_eq!(sent[..4], begun, "{case}");
+        assert_eq!(sent[4], ROLL_BACK_TO, "{case}");
+        assert_eq!(sent.last().map(String::as_str), Some("COMMIT"), "{case}");
+        has(&peer, GRAPH, false);
+    }
+}
+
+/// The first row is there, and so is updated; the second one is not, until another program inserts it.
+#[tokio::test]
+async fn upserts_ask_which_rows_are_there_and_ask_again_after_a_race() {
+    const FIND: &str =
+        "SELECT string_agg(ordid_number, ',') FROM (VALUES ($1, '0'), ($2, '1')) AS ordid_rows";
+    const INSERT: &str = r#"INSERT INTO "orders" ("id", "customer", "total") VALUES ($1, $2, $3)"#;
+    let rows = Rows {
+        orders: 0,
+        upserts: 2,
+        ..GRAPH
+    };
+    for ((version, engine), library) in each(ENGINES) {
+        let peer = peer(version);
+        peer.once("SELECT string_agg", Answer::Row("0"));
+        peer.once(
+            "INSERT INTO \"orders\"",
+            Answer::Fails(codes::UNIQUE_VIOLATION),
+        );
+        peer.once("SELECT string_agg", Answer::Row("0"));
+        let flushed = library.flush(&peer, engine, rows).await.wrote();
+        assert_eq!(
+            (flushed.rows(), flushed.updated(), flushed.retries),
+            (2, 1, 1)
+        );
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {}: {sent:#?}", engine.name);
+        let begins = |at: usize, with: &str| assert!(sent[at].starts_with(with), "{at} {case}");
+        assert_eq!(sent[..3], ["BEGIN", MARKER, CUSTOMER], "{case}");
+        begins(3, FIND);
+        begins(4, INSERT);
+        assert_eq!(
+            sent[5..9],
+            ["ROLLBACK", "BEGIN", MARKER, CUSTOMER],
+            "{case}"
+        );
+        begins(9, FIND);
+        begins(10, INSERT);
+        begins(11, library.update());
+        assert_eq!(sent[12..], ["COMMIT"], "{case}");
+        assert_eq!(peer.committed("orders").len(), 1, "{case}");
+    }
+}
+
 /// PostgreSQL itself would take so many changes through a temporary table.
 #[tokio::test]
 async fn many_changes_and_deletes_go_by_statements_for_the_table_itself() {
@@ -476,8 +567,8 @@ async fn chunks_offer_no_more_rows_to_a_copy_that_was_refused() {
             ..GRAPH
         };
         let flush = Flush {
-            rows,
             chunks: Some(ChunkLimits::rows(1_500)),
+            ..rows.into()
         };
         let flushed = library.flush(&peer, EngineProfile::CITUS, flush).await;
         assert_eq!(flushed.wrote().rows(), 4_001);

@@ -2,10 +2,10 @@
 
 use diesel::{Connection as _, MysqlConnection, mysql::Mysql};
 use diesel_async::{AsyncConnection as _, AsyncMysqlConnection};
-use mysql_async::OptsBuilder;
+use mysql_async::{OptsBuilder, TxOpts};
 use ordid_recorders::conversation::Peer;
 use ordid_sql::EngineProfile;
-use sea_orm::{DatabaseConnection, SqlxMySqlConnector};
+use sea_orm::{DatabaseConnection, SqlxMySqlConnector, TransactionTrait as _};
 use sqlx::{
     MySql,
     mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions, MySqlSslMode},
@@ -13,7 +13,11 @@ use sqlx::{
 use tokio::task::spawn_blocking;
 
 use super::{BOUNDS_WAITS, OWN_WAITS};
-use crate::entities::{Flush, Said, filled};
+use crate::entities::{Flush, Said, filled, name_savepoint};
+
+const CONNECTS: &str = "the peer is there";
+const BEGINS: &str = "a transaction begins";
+const COMMITS: &str = "the caller's transaction is committed";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Library {
@@ -52,13 +56,28 @@ impl Library {
             Self::Sqlx => {
                 let work = ordid_sqlx::UnitOfWork::<MySql>::new();
                 let mut work = filled!(work, engine, flush, plain);
-                Said::of(work.flush(&pool(peer)).await)
+                let pool = pool(peer);
+                if !flush.is_within {
+                    return Said::of(work.flush(&pool).await);
+                }
+                let mut open = pool.begin().await.expect(BEGINS);
+                let said = Said::of(work.flush_in(&mut open).await);
+                open.commit().await.expect(COMMITS);
+                said
             }
             Self::MysqlAsync => {
                 let pool = mysql_async::Pool::new(options(port));
                 let work = ordid_mysql_async::UnitOfWork::new();
                 let mut work = filled!(work, engine, flush, plain);
-                let said = Said::of(work.flush(&pool).await);
+                let said = if flush.is_within {
+                    let open = pool.start_transaction(TxOpts::default()).await;
+                    let mut open = open.expect(BEGINS);
+                    let said = Said::of(work.flush_in(&mut open).await);
+                    open.commit().await.expect(COMMITS);
+                    said
+                } else {
+                    Said::of(work.flush(&pool).await)
+                };
                 // Only a pool that nobody uses closes its connections.
                 let _ = pool.disconnect().await;
                 said
@@ -66,13 +85,26 @@ impl Library {
             Self::SeaOrm => {
                 let work = ordid_seaorm::UnitOfWork::new();
                 let mut work = filled!(work, engine, flush, sea);
-                Said::of(work.flush(&sea(peer)).await)
+                if !flush.is_within {
+                    return Said::of(work.flush(&sea(peer)).await);
+                }
+                let open = sea(peer).begin().await.expect(BEGINS);
+                let said = Said::of(work.flush_in(&open).await);
+                open.commit().await.expect(COMMITS);
+                said
             }
             Self::Diesel => {
                 let flush = move || {
                     let work = ordid_diesel::UnitOfWork::<Mysql>::new();
                     let mut work = filled!(work, engine, flush, diesel_mysql);
-                    Said::of(work.flush_with(|| MysqlConnection::establish(&url(port))))
+                    let connect = || MysqlConnection::establish(&url(port));
+                    if !flush.is_within {
+                        return Said::of(work.flush_with(connect));
+                    }
+                    let said = connect()
+                        .expect(CONNECTS)
+                        .transaction(|open| diesel::QueryResult::Ok(Said::of(work.flush_in(open))));
+                    said.expect(COMMITS)
                 };
                 spawn_blocking(flush).await.expect("it does not panic")
             }
@@ -81,7 +113,14 @@ impl Library {
                 let mut work = filled!(work, engine, flush, diesel_mysql);
                 let connect =
                     || async move { AsyncMysqlConnection::establish(&async_url(port)).await };
-                Said::of(work.flush_with_async(connect).await)
+                if !flush.is_within {
+                    return Said::of(work.flush_with_async(connect).await);
+                }
+                let mut connection = connect().await.expect(CONNECTS);
+                let said = connection.transaction(async |open| {
+                    diesel::QueryResult::Ok(Said::of(work.flush_in_async(open).await))
+                });
+                said.await.expect(COMMITS)
             }
         }
     }
@@ -103,7 +142,12 @@ impl Library {
         if self != Self::MysqlAsync {
             sent.retain(|sql| !sql.starts_with("SET ") || is_own(sql));
         }
+        // Within a transaction it is asked whether the server has ended it.
+        sent.retain(|sql| {
+            !sql.starts_with("SELECT 'ordid ") && !sql.starts_with("SELECT 1 /*!80000 ")
+        });
         for sql in &mut sent {
+            name_savepoint(sql);
             if sql.contains("information_schema.statistics") {
                 "catalogue: keys".clone_into(sql);
             } else if sql.contains("global_variables") {
@@ -136,14 +180,14 @@ impl Library {
             Self::Diesel => {
                 let detect = move || {
                     let connection = MysqlConnection::establish(&url(port));
-                    ordid_diesel::detect_engine(&mut connection.expect("the peer is there"))
+                    ordid_diesel::detect_engine(&mut connection.expect(CONNECTS))
                 };
                 let found = spawn_blocking(detect).await.expect("it does not panic");
                 found.map_err(|error| error.to_string())
             }
             Self::DieselAsync => {
                 let connection = AsyncMysqlConnection::establish(&async_url(port)).await;
-                let mut connection = connection.expect("the peer is there");
+                let mut connection = connection.expect(CONNECTS);
                 let found = ordid_diesel::detect_engine_async(&mut connection).await;
                 found.map_err(|error| error.to_string())
             }

@@ -4,11 +4,15 @@ use diesel::{Connection as _, PgConnection, pg::Pg};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use ordid_recorders::conversation::Peer;
 use ordid_sql::EngineProfile;
-use sea_orm::{DatabaseConnection, SqlxPostgresConnector};
+use sea_orm::{DatabaseConnection, SqlxPostgresConnector, TransactionTrait as _};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgSslMode};
 use tokio::task::spawn_blocking;
 
-use crate::entities::{Flush, Said, filled};
+use crate::entities::{Flush, Said, filled, name_savepoint};
+
+const CONNECTS: &str = "the peer is there";
+const BEGINS: &str = "a transaction begins";
+const COMMITS: &str = "the caller's transaction is committed";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Library {
@@ -59,23 +63,50 @@ impl Library {
             Self::Sqlx => {
                 let work = ordid_sqlx::UnitOfWork::<sqlx::Postgres>::new();
                 let mut work = filled!(work, engine, flush, plain);
-                Said::of(work.flush(&pool(peer)).await)
+                let pool = pool(peer);
+                if !flush.is_within {
+                    return Said::of(work.flush(&pool).await);
+                }
+                let mut open = pool.begin().await.expect(BEGINS);
+                let said = Said::of(work.flush_in(&mut open).await);
+                open.commit().await.expect(COMMITS);
+                said
             }
             Self::TokioPostgres => {
                 let work = ordid_tokio_postgres::UnitOfWork::new();
                 let mut work = filled!(work, engine, flush, plain);
-                Said::of(work.flush_with(|| connect(port)).await)
+                if !flush.is_within {
+                    return Said::of(work.flush_with(|| connect(port)).await);
+                }
+                let mut client = connect(port).await.expect(CONNECTS);
+                let mut open = client.transaction().await.expect(BEGINS);
+                let said = Said::of(work.flush_in(&mut open).await);
+                open.commit().await.expect(COMMITS);
+                said
             }
             Self::SeaOrm => {
                 let work = ordid_seaorm::UnitOfWork::new();
                 let mut work = filled!(work, engine, flush, sea);
-                Said::of(work.flush(&sea(peer)).await)
+                if !flush.is_within {
+                    return Said::of(work.flush(&sea(peer)).await);
+                }
+                let open = sea(peer).begin().await.expect(BEGINS);
+                let said = Said::of(work.flush_in(&open).await);
+                open.commit().await.expect(COMMITS);
+                said
             }
             Self::Diesel => {
                 let flush = move || {
                     let work = ordid_diesel::UnitOfWork::<Pg>::new();
                     let mut work = filled!(work, engine, flush, diesel_postgres);
-                    Said::of(work.flush_with(|| PgConnection::establish(&url(port))))
+                    let connect = || PgConnection::establish(&url(port));
+                    if !flush.is_within {
+                        return Said::of(work.flush_with(connect));
+                    }
+                    let said = connect()
+                        .expect(CONNECTS)
+                        .transaction(|open| diesel::QueryResult::Ok(Said::of(work.flush_in(open))));
+                    said.expect(COMMITS)
                 };
                 spawn_blocking(flush).await.expect("it does not panic")
             }
@@ -83,7 +114,14 @@ impl Library {
                 let work = ordid_diesel::UnitOfWork::<Pg>::new();
                 let mut work = filled!(work, engine, flush, diesel_postgres);
                 let connect = || async move { AsyncPgConnection::establish(&url(port)).await };
-                Said::of(work.flush_with_async(connect).await)
+                if !flush.is_within {
+                    return Said::of(work.flush_with_async(connect).await);
+                }
+                let mut connection = connect().await.expect(CONNECTS);
+                let said = connection.transaction(async |open| {
+                    diesel::QueryResult::Ok(Said::of(work.flush_in_async(open).await))
+                });
+                said.await.expect(COMMITS)
             }
         }
     }
@@ -103,10 +141,14 @@ impl Library {
             Self::Diesel | Self::DieselAsync => sent.retain(|sql| !SETUP.contains(&&**sql)),
         }
         for sql in &mut sent {
+            name_savepoint(sql);
             if sql.contains("pg_catalog.pg_index") {
                 "catalogue: keys".clone_into(sql);
             } else if sql.contains("AS wanted (name, position)") {
                 "catalogue: columns".clone_into(sql);
+            } else if sql == "START TRANSACTION" {
+                // The transactions of tokio-postgres.
+                "BEGIN".clone_into(sql);
             } else if self == Self::Diesel {
                 // Diesel writes the command itself.
                 *sql = sql.replace(" FROM STDIN WITH (", " FROM STDIN (");
@@ -124,7 +166,7 @@ impl Library {
                 found.map_err(|error| error.to_string())
             }
             Self::TokioPostgres => {
-                let mut client = connect(port).await.expect("the peer is there");
+                let mut client = connect(port).await.expect(CONNECTS);
                 let found = ordid_tokio_postgres::detect_engine(&mut client).await;
                 found.map_err(|error| error.to_string())
             }
@@ -135,14 +177,14 @@ impl Library {
             Self::Diesel => {
                 let detect = move || {
                     let connection = PgConnection::establish(&url(port));
-                    ordid_diesel::detect_engine(&mut connection.expect("the peer is there"))
+                    ordid_diesel::detect_engine(&mut connection.expect(CONNECTS))
                 };
                 let found = spawn_blocking(detect).await.expect("it does not panic");
                 found.map_err(|error| error.to_string())
             }
             Self::DieselAsync => {
                 let connection = AsyncPgConnection::establish(&url(port)).await;
-                let mut connection = connection.expect("the peer is there");
+                let mut connection = connection.expect(CONNECTS);
                 let found = ordid_diesel::detect_engine_async(&mut connection).await;
                 found.map_err(|error| error.to_string())
             }
