@@ -11,14 +11,15 @@ mod dependents;
 mod writer;
 
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
+use ordid_sql::MARKER_TABLE;
 
 use super::{
     model::{Guard, Plan, Table},
     request::{Draft, Refusals, Request},
     session::{HIDDEN_LAG, Session},
     subject::{
-        self, Column, ForeignKey, Moved, creation_time, literal, named, old_default,
-        replace_identifier,
+        self, Column, ForeignKey, Moved, article, creation_time, find_outside, literal, named,
+        old_default,
     },
     target::Target,
 };
@@ -35,7 +36,8 @@ struct Found {
     tables: Vec<Moved>,
     /// The things that depend on the moved columns, as [`depends`] names them.
     known: Vec<String>,
-    is_superuser: bool,
+    /// Whether the user may turn triggers off.
+    is_quiet: bool,
     has_update_triggers: bool,
     /// The sequence that belongs to the key.
     sequence: Option<Sequence>,
@@ -91,7 +93,8 @@ fn quote(name: &str) -> String {
 /// Whether an index begins with the column.
 fn is_indexed(table: &Moved, column: &Column) -> bool {
     table.indexes.iter().any(|index| {
-        let (_, list) = index.definition.split_once('(').unwrap_or_default();
+        let list =
+            find_outside(&index.definition, "(").map_or("", |at| &index.definition[at + 1..]);
         [column.name.as_str(), &quote(&column.name)]
             .iter()
             .filter_map(|name| list.strip_prefix(name))
@@ -106,13 +109,31 @@ pub(crate) async fn draft(
     target: &Target,
 ) -> Result<Draft, Failure> {
     let mut refusals = Refusals::default();
+    // What may go wrong comes first.
+    let mut dangers = Vec::new();
     let mut notes = Vec::new();
     let found = read(session, request, target, &mut refusals, &mut notes).await?;
     let created = created(request, &found, &mut refusals)?;
+    let silenced = match (found.has_update_triggers, found.is_quiet) {
+        (false, _) => None,
+        (true, true) => Some(
+            "the tables have triggers: they do not run for the rows that apply changes (session_replication_role = replica)"
+                .to_owned(),
+        ),
+        (true, false) => {
+            dangers.push(
+                "the tables have triggers, which also run for each row that apply changes; apply as a superuser, or since PostgreSQL 15 as \
+                 a role with GRANT SET ON PARAMETER session_replication_role, and they do not"
+                    .to_owned(),
+            );
+            None
+        }
+    };
+    dangers.extend(code(session, &found, target).await?);
+    dangers.extend(markers(session).await?);
     if let Some(column) = &created {
-        times(session, &found, column, &mut notes).await?;
+        times(session, &found, column, &mut dangers).await?;
     }
-    notes.extend(found.sequence.as_ref().map(|it| it.note(&found.key.name)));
     let catalog = catalog(session, &found.tables).await?;
     let writer = writer::Writer {
         found: &found,
@@ -120,33 +141,27 @@ pub(crate) async fn draft(
         created: created.as_ref(),
     };
     if created.is_none() {
-        notes.push(
+        dangers.push(
             "no column says when a row was made: keys follow the order of the old key, and have made-up times, one row a \
              millisecond, that end when the move begins (name the column by --created)"
                 .to_owned(),
         );
-    }
-    if found.has_update_triggers {
-        notes.push(match found.is_superuser {
-            true => "the tables have triggers: they do not run for the rows that apply changes \
-                     (session_replication_role = replica)"
-                .to_owned(),
-            false => "the tables have triggers, which also run for the rows that apply changes; apply as a superuser, and \
-                      they do not"
-                .to_owned(),
-        });
     }
     if found
         .tables
         .iter()
         .any(|it| it.references().next().is_some())
     {
-        notes.push(
+        dangers.push(
             "until --finish a row has to be there before a statement writes rows that refer to it: a statement that writes both, \
              a row before its parent, is refused, and so is one whose row is committed by others while it runs"
                 .to_owned(),
         );
     }
+    dangers.append(&mut notes);
+    let mut notes = dangers;
+    notes.extend(silenced);
+    notes.extend(found.sequence.as_ref().map(|it| it.note(&found.key.name)));
     if session.is_lag_hidden().await? {
         notes.push(HIDDEN_LAG.to_owned());
     }
@@ -169,6 +184,82 @@ pub(crate) async fn draft(
         notes,
         refusals,
     })
+}
+
+/// Names the triggers and functions that may use the key as it was.
+async fn code(
+    session: &mut Session,
+    found: &Found,
+    target: &Target,
+) -> Result<Option<String>, Failure> {
+    let tables: Vec<String> = found
+        .tables
+        .iter()
+        .map(|it| {
+            let name = Postgres::quote_table(Some(&it.schema), &it.name);
+            format!(
+                "({}::regclass::oid, {})",
+                literal(&name),
+                literal(&word(&it.name))
+            )
+        })
+        .collect();
+    let query = format!(
+        "WITH moved (id, word) AS (VALUES {}) SELECT 'trigger ' || tgname || ' of ' || tgrelid::regclass AS name FROM pg_trigger JOIN \
+         moved ON moved.id = tgrelid WHERE NOT tgisinternal UNION SELECT p.prokind::text || ' ' || p.oid::regprocedure FROM pg_proc p \
+         JOIN pg_namespace n ON n.oid = p.pronamespace JOIN moved ON p.prosrc ~* moved.word WHERE n.nspname NOT IN ('pg_catalog', \
+         'information_schema') AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND \
+         d.deptype = 'e') ORDER BY 1 DESC",
+        tables.join(", ")
+    );
+    let rows = session.rows(&query).await?;
+    let names: Vec<String> = rows
+        .iter()
+        .map(|row| text(row, 0))
+        .map(|name| match name.split_once(' ') {
+            Some(("p", rest)) => format!("procedure {rest}"),
+            Some(("f" | "a" | "w", rest)) => format!("function {rest}"),
+            _ => name,
+        })
+        .collect();
+    Ok((!names.is_empty()).then(|| {
+        format!(
+            "check these, which run on the tables or name them: after the switch {}.{} is {}, and so are the columns that refer to it: {}",
+            found.name,
+            found.key.name,
+            target.column.sql_type,
+            names.join(", ")
+        )
+    }))
+}
+
+/// Returns a regular expression of PostgreSQL that finds a name as a word.
+fn word(name: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut pattern = String::new();
+    for it in name.chars() {
+        if !is_part(it) {
+            pattern.push('\\');
+        }
+        pattern.push(it);
+    }
+    let begin = if name.starts_with(is_part) { "\\m" } else { "" };
+    let end = if name.ends_with(is_part) { "\\M" } else { "" };
+    format!("{begin}{pattern}{end}")
+}
+
+/// Says that flushes of ordid will need the table of marker rows, if there is none.
+async fn markers(session: &mut Session) -> Result<Option<String>, Failure> {
+    let query = format!(
+        "SELECT 1 FROM pg_class WHERE relname = {} AND relkind IN ('r', 'p')",
+        literal(MARKER_TABLE)
+    );
+    Ok((!session.exists(&query).await?).then(|| {
+        format!(
+            "there is no table {MARKER_TABLE}: until --finish the tables have triggers that fill columns of new rows, so each flush of \
+             ordid into them writes a marker row, and fails if this table is missing: create it before, if programs use ordid"
+        )
+    }))
 }
 
 /// Returns an expression of a table that may not be there.
@@ -241,7 +332,12 @@ async fn read(
     }
     let number = |at| text(row, at).parse::<i64>().unwrap_or(0);
     let (mut rows_estimated, bytes) = (number(5), number(6));
-    let is_superuser = is_true(row, 9);
+    let may_be_granted = "SELECT 1 WHERE current_setting('server_version_num')::int >= 150000";
+    let is_quiet = is_true(row, 9)
+        || (session.exists(may_be_granted).await?
+            && session
+                .exists("SELECT 1 WHERE has_parameter_privilege('session_replication_role', 'SET')")
+                .await?);
     if rows_estimated == 0 {
         let count = format!(
             "SELECT count(*) FROM {}",
@@ -302,7 +398,7 @@ async fn read(
         columns,
         key,
         known: Vec::new(),
-        is_superuser,
+        is_quiet,
         has_update_triggers: false,
         sequence: None,
         options: Vec::new(),
@@ -429,7 +525,8 @@ async fn tables(
          pg_get_constraintdef(f.oid), {number} = ANY (f.confkey), a.attgenerated <> '', \
          CASE WHEN a.attidentity <> '' THEN 'an identity' ELSE pg_get_expr(d.adbin, d.adrelid) END, \
          EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid), col_description(c.oid, a.attnum), \
-         obj_description(f.oid, 'pg_constraint') FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+         obj_description(f.oid, 'pg_constraint'), f.confupdtype, f.confdeltype, f.confmatchtype, \
+         to_jsonb(f) ->> 'confdelsetcols' IS NOT NULL, f.convalidated FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1] \
          LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
          WHERE f.contype = 'f' AND f.confrelid = {oid} AND f.conparentid = 0 ORDER BY 1, 2, 3",
@@ -474,37 +571,95 @@ async fn tables(
                 "{title}, which refers to the table, belongs to another role: connect as its owner"
             ));
         }
-        let definition = text(&row, 10);
-        if definition.contains("SET DEFAULT") {
+        if !is_true(&row, 21) {
+            let child = (child_schema.as_str(), child.as_str(), text(&row, 4));
+            orphans(session, child, (schema, name, key), refusals).await?;
+        }
+        let actions: Vec<String> = (17..=19).map(|at| text(&row, at)).collect();
+        if actions[..2].contains(&"d".to_owned()) {
             refusals.add(format!(
                 "the foreign key {constraint} of {title} sets a default, which is an old key"
             ));
         }
-        let actions = definition
-            .split_once(" ON ")
-            .map_or_else(String::new, |(_, actions)| format!("ON {actions}"));
+        // The server writes names into the definition as it has to, and this at its end.
+        let definition = text(&row, 10);
+        let definition = definition.strip_suffix(" NOT VALID").unwrap_or(&definition);
         let mut column = Column {
             name: text(&row, 4),
             sql_type: text(&row, 5),
             not_null: is_true(&row, 6),
             comment: row.get(15).cloned().flatten(),
-            reference: Some(ForeignKey {
-                name: constraint,
-                actions: String::new(),
-                definition,
-                comment: row.get(16).cloned().flatten(),
-            }),
+            reference: None,
         };
-        // `ON DELETE SET NULL (column)` names the column that it empties.
-        let name = column.name.clone();
-        let new = quote(&column.new_name());
-        if let Some(foreign_key) = &mut column.reference {
-            let actions = actions.replace(" NOT VALID", "");
-            foreign_key.actions = replace_identifier(&actions, &name, &quote(&name), &new);
-        }
+        column.reference = Some(ForeignKey {
+            name: constraint,
+            actions: actions_of(
+                &actions[0],
+                &actions[1],
+                &actions[2],
+                is_true(&row, 20),
+                &column,
+            ),
+            definition: definition.to_owned(),
+            comment: row.get(16).cloned().flatten(),
+        });
         subject::refer(&mut tables, (child_schema, child), column, refusals);
     }
     Ok(tables)
+}
+
+/// Refuses a foreign key that is `NOT VALID`, if it has rows that refer to none: the new one could not be checked.
+async fn orphans(
+    session: &mut Session,
+    (child_schema, child, column): (&str, &str, String),
+    (schema, name, key): (&str, &str, &FoundColumn),
+    refusals: &mut Refusals,
+) -> Result<(), Failure> {
+    let find = format!(
+        "SELECT c.* FROM {} AS c WHERE c.{column} IS NOT NULL AND NOT EXISTS (SELECT FROM {} AS it WHERE it.{} = c.{column})",
+        Postgres::quote_table(Some(child_schema), child),
+        Postgres::quote_table(Some(schema), name),
+        quote(&key.name),
+        column = quote(&column)
+    );
+    let count = find.replacen("c.*", "count(*)", 1);
+    let has = match session.number(&count).await? {
+        0 => return Ok(()),
+        1 => format!("1 row of {child_schema}.{child} has"),
+        count => format!("{count} rows of {child_schema}.{child} have"),
+    };
+    refusals.add(format!(
+        "{has} {} {column} that is not in {schema}.{name}: find them by `{find}`, and correct them",
+        article(&column)
+    ));
+    Ok(())
+}
+
+/// Returns the text behind the columns of a foreign key, by the letters that the catalog has for it. A definition has the names
+/// of columns in it, so nothing is read out of its text.
+fn actions_of(
+    update: &str,
+    delete: &str,
+    kind: &str,
+    names_columns: bool,
+    column: &Column,
+) -> String {
+    let action = |letter| match letter {
+        "r" => Some("RESTRICT".to_owned()),
+        "c" => Some("CASCADE".to_owned()),
+        "n" => Some("SET NULL".to_owned()),
+        _ => None,
+    };
+    let full = (kind == "f").then(|| "MATCH FULL".to_owned());
+    let update = action(update).map(|it| format!("ON UPDATE {it}"));
+    // The key has one column, so that is the one that `SET NULL (column)` names.
+    let columns = match names_columns {
+        true => format!(" ({})", quote(&column.new_name())),
+        false => String::new(),
+    };
+    let delete = action(delete).map(|it| format!("ON DELETE {it}{columns}"));
+    let all: Vec<String> = [full, update, delete].into_iter().flatten().collect();
+    all.join(" ")
 }
 
 /// Refuses a table that has such keys already, or that is being moved.
@@ -550,7 +705,7 @@ async fn already(
     Ok(())
 }
 
-/// Counts rows whose times are infinite, or in the future.
+/// Counts rows whose times are missing, infinite, or in the future.
 async fn times(
     session: &mut Session,
     found: &Found,
@@ -560,8 +715,8 @@ async fn times(
     let name = quote(&column.name);
     let none = writer::is_no_moment(&name);
     let query = format!(
-        "SELECT count(*), count(*) FILTER (WHERE {none}), count(*) FILTER (WHERE NOT ({none}) AND {name} > now() + interval '1 minute') \
-         FROM {}",
+        "SELECT count(*), count(*) FILTER (WHERE {none}), count(*) FILTER (WHERE NOT ({none}) AND {name} > now() + interval '1 minute'), \
+         count(*) FILTER (WHERE {name} IS NULL) FROM {}",
         Postgres::quote_table(Some(&found.schema), &found.name)
     );
     let rows = session.rows(&query).await?;
@@ -569,12 +724,15 @@ async fn times(
         rows.first()
             .map_or(0, |row| text(row, at).parse().unwrap_or(0))
     };
-    notes.extend(subject::notes_of_times(
-        &column.name,
-        number(0),
-        ("an infinite", number(1)),
-        number(2),
-    ));
+    // A row without a time is treated as one with an infinite one.
+    for (none, without, future) in [("no", number(3), 0), ("an infinite", number(1), number(2))] {
+        notes.extend(subject::notes_of_times(
+            &column.name,
+            number(0),
+            (none, without),
+            future,
+        ));
+    }
     Ok(())
 }
 

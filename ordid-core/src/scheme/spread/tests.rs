@@ -11,8 +11,8 @@ use crate::{
     key::Scheme,
     page::{Connection, ListOrder, Page, Slice},
     scheme::{
-        Snowflake, SnowflakeSpread, UuidV7, UuidV7Spread, snowflake::SnowflakeNode, snowflake_spread,
-        testing::*, uuid_v7_spread,
+        Snowflake, SnowflakeSpread, UuidV7, UuidV7Spread, snowflake::SnowflakeNode,
+        snowflake_spread, testing::*, uuid_v7_spread,
     },
 };
 

@@ -39,7 +39,7 @@ impl Writer<'_> {
 
     pub(super) fn switch(&self) -> Step {
         let main = self.table(self.main());
-        let mut sql = Vec::new();
+        let mut sql = self.drop_lost_indexes();
         for table in &self.found.tables {
             for (_, foreign_key) in table.references() {
                 sql.push(drop_constraint(&self.table(table), &foreign_key.name));
@@ -215,7 +215,7 @@ impl Writer<'_> {
     }
 
     pub(in crate::migration::postgres) fn back(&self) -> Vec<Step> {
-        let mut sql = Vec::new();
+        let mut sql = self.drop_lost_indexes();
         for table in &self.found.tables {
             for (_, foreign_key) in table.references() {
                 sql.push(drop_constraint(&self.table(table), &foreign_key.name));
@@ -264,10 +264,10 @@ impl Writer<'_> {
         for table in &self.found.tables {
             let name = self.table(table);
             for (_, foreign_key) in table.references() {
-                let definition = foreign_key.definition.replace(" NOT VALID", "");
                 sql.push(format!(
-                    "ALTER TABLE {name} ADD CONSTRAINT {} {definition} NOT VALID",
+                    "ALTER TABLE {name} ADD CONSTRAINT {} {} NOT VALID",
                     quote(&foreign_key.name),
+                    foreign_key.definition,
                 ));
                 sql.extend(comment_on(
                     &name,
@@ -283,7 +283,23 @@ impl Writer<'_> {
                 );
             }
         }
-        let mut steps = vec![
+        let indexes: Vec<Statement> = (self.found.tables.iter())
+            .flat_map(|table| self.lost_indexes(table, Column::old_name))
+            .collect();
+        let mut steps = Vec::new();
+        if !indexes.is_empty() {
+            steps.push(Self::step(
+                "indexes",
+                "Builds indexes of the rows that have lost their old reference, which are none: they are counted under the lock"
+                    .to_owned(),
+                NONE,
+                self.rows(1_000_000.0),
+                Action::Online {
+                    statements: indexes,
+                },
+            ));
+        }
+        steps.extend([
             Self::step(
                 "check",
                 "Counts and joins new and old keys: there is no way back unless every row has its old key, and every reference \
@@ -322,7 +338,7 @@ impl Writer<'_> {
                     statements: validate,
                 },
             ),
-        ];
+        ]);
         steps.extend(self.undo());
         steps
     }
