@@ -8,19 +8,17 @@
 //! columns.
 
 mod dependents;
+mod notes;
+mod references;
 mod writer;
 
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
-use ordid_sql::MARKER_TABLE;
 
 use super::{
     model::{Guard, Plan, Table},
     request::{Draft, Refusals, Request},
-    session::{HIDDEN_LAG, Session},
-    subject::{
-        self, Column, ForeignKey, Moved, article, creation_time, find_outside, literal, named,
-        old_default,
-    },
+    session::Session,
+    subject::{Column, Moved, creation_time, find_outside, literal, named},
     target::Target,
 };
 use crate::{database::text, failure::Failure, near};
@@ -109,62 +107,18 @@ pub(crate) async fn draft(
     target: &Target,
 ) -> Result<Draft, Failure> {
     let mut refusals = Refusals::default();
-    // What may go wrong comes first.
-    let mut dangers = Vec::new();
-    let mut notes = Vec::new();
-    let found = read(session, request, target, &mut refusals, &mut notes).await?;
+    let mut facts = Vec::new();
+    let found = read(session, request, target, &mut refusals, &mut facts).await?;
     let created = created(request, &found, &mut refusals)?;
-    let silenced = match (found.has_update_triggers, found.is_quiet) {
-        (false, _) => None,
-        (true, true) => Some(
-            "the tables have triggers: they do not run for the rows that apply changes (session_replication_role = replica)"
-                .to_owned(),
-        ),
-        (true, false) => {
-            dangers.push(
-                "the tables have triggers, which also run for each row that apply changes; apply as a superuser, or since PostgreSQL 15 as \
-                 a role with GRANT SET ON PARAMETER session_replication_role, and they do not"
-                    .to_owned(),
-            );
-            None
-        }
-    };
-    dangers.extend(code(session, &found, target).await?);
-    dangers.extend(markers(session).await?);
-    if let Some(column) = &created {
-        times(session, &found, column, &mut dangers).await?;
-    }
+    let mut notes = notes::dangers(session, &found, target, created.as_ref()).await?;
+    notes.extend(facts);
+    notes.extend(notes::facts(session, &found).await?);
     let catalog = catalog(session, &found.tables).await?;
     let writer = writer::Writer {
         found: &found,
         target,
         created: created.as_ref(),
     };
-    if created.is_none() {
-        dangers.push(
-            "no column says when a row was made: keys follow the order of the old key, and have made-up times, one row a \
-             millisecond, that end when the move begins (name the column by --created)"
-                .to_owned(),
-        );
-    }
-    if found
-        .tables
-        .iter()
-        .any(|it| it.references().next().is_some())
-    {
-        dangers.push(
-            "until --finish a row has to be there before a statement writes rows that refer to it: a statement that writes both, \
-             a row before its parent, is refused, and so is one whose row is committed by others while it runs"
-                .to_owned(),
-        );
-    }
-    dangers.append(&mut notes);
-    let mut notes = dangers;
-    notes.extend(silenced);
-    notes.extend(found.sequence.as_ref().map(|it| it.note(&found.key.name)));
-    if session.is_lag_hidden().await? {
-        notes.push(HIDDEN_LAG.to_owned());
-    }
     let journal = writer.name(&named("ordid_move_", &found.name, ""));
     Ok(Draft {
         schema: Some(found.schema.clone()),
@@ -184,82 +138,6 @@ pub(crate) async fn draft(
         notes,
         refusals,
     })
-}
-
-/// Names the triggers and functions that may use the key as it was.
-async fn code(
-    session: &mut Session,
-    found: &Found,
-    target: &Target,
-) -> Result<Option<String>, Failure> {
-    let tables: Vec<String> = found
-        .tables
-        .iter()
-        .map(|it| {
-            let name = Postgres::quote_table(Some(&it.schema), &it.name);
-            format!(
-                "({}::regclass::oid, {})",
-                literal(&name),
-                literal(&word(&it.name))
-            )
-        })
-        .collect();
-    let query = format!(
-        "WITH moved (id, word) AS (VALUES {}) SELECT 'trigger ' || tgname || ' of ' || tgrelid::regclass AS name FROM pg_trigger JOIN \
-         moved ON moved.id = tgrelid WHERE NOT tgisinternal UNION SELECT p.prokind::text || ' ' || p.oid::regprocedure FROM pg_proc p \
-         JOIN pg_namespace n ON n.oid = p.pronamespace JOIN moved ON p.prosrc ~* moved.word WHERE n.nspname NOT IN ('pg_catalog', \
-         'information_schema') AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND \
-         d.deptype = 'e') ORDER BY 1 DESC",
-        tables.join(", ")
-    );
-    let rows = session.rows(&query).await?;
-    let names: Vec<String> = rows
-        .iter()
-        .map(|row| text(row, 0))
-        .map(|name| match name.split_once(' ') {
-            Some(("p", rest)) => format!("procedure {rest}"),
-            Some(("f" | "a" | "w", rest)) => format!("function {rest}"),
-            _ => name,
-        })
-        .collect();
-    Ok((!names.is_empty()).then(|| {
-        format!(
-            "check these, which run on the tables or name them: after the switch {}.{} is {}, and so are the columns that refer to it: {}",
-            found.name,
-            found.key.name,
-            target.column.sql_type,
-            names.join(", ")
-        )
-    }))
-}
-
-/// Returns a regular expression of PostgreSQL that finds a name as a word.
-fn word(name: &str) -> String {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let mut pattern = String::new();
-    for it in name.chars() {
-        if !is_part(it) {
-            pattern.push('\\');
-        }
-        pattern.push(it);
-    }
-    let begin = if name.starts_with(is_part) { "\\m" } else { "" };
-    let end = if name.ends_with(is_part) { "\\M" } else { "" };
-    format!("{begin}{pattern}{end}")
-}
-
-/// Says that flushes of ordid will need the table of marker rows, if there is none.
-async fn markers(session: &mut Session) -> Result<Option<String>, Failure> {
-    let query = format!(
-        "SELECT 1 FROM pg_class WHERE relname = {} AND relkind IN ('r', 'p')",
-        literal(MARKER_TABLE)
-    );
-    Ok((!session.exists(&query).await?).then(|| {
-        format!(
-            "there is no table {MARKER_TABLE}: until --finish the tables have triggers that fill columns of new rows, so each flush of \
-             ordid into them writes a marker row, and fails if this table is missing: create it before, if programs use ordid"
-        )
-    }))
 }
 
 /// Returns an expression of a table that may not be there.
@@ -390,7 +268,7 @@ async fn read(
         ));
     }
     let mut found = Found {
-        tables: tables(session, &oid, &schema, &name, &key, refusals).await?,
+        tables: references::tables(session, &oid, &schema, &name, &key, refusals).await?,
         schema,
         name,
         rows: rows_estimated,
@@ -497,171 +375,6 @@ async fn sequence(
     }))
 }
 
-/// Reads the foreign keys that refer to the table, by table.
-async fn tables(
-    session: &mut Session,
-    oid: &str,
-    schema: &str,
-    name: &str,
-    key: &FoundColumn,
-    refusals: &mut Refusals,
-) -> Result<Vec<Moved>, Failure> {
-    let own = Column {
-        name: key.name.clone(),
-        sql_type: key.sql_type.clone(),
-        not_null: true,
-        comment: key.comment.clone(),
-        reference: None,
-    };
-    let mut tables = vec![Moved {
-        schema: schema.to_owned(),
-        name: name.to_owned(),
-        columns: vec![own],
-        indexes: Vec::new(),
-    }];
-    let query = format!(
-        "SELECT n.nspname, c.relname, f.conname, array_length(f.conkey, 1), a.attname, format_type(a.atttypid, a.atttypmod), \
-         a.attnotnull, f.condeferrable, c.relkind = 'p' OR c.relispartition, pg_has_role(c.relowner, 'MEMBER'), \
-         pg_get_constraintdef(f.oid), {number} = ANY (f.confkey), a.attgenerated <> '', \
-         CASE WHEN a.attidentity <> '' THEN 'an identity' ELSE pg_get_expr(d.adbin, d.adrelid) END, \
-         EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid), col_description(c.oid, a.attnum), \
-         obj_description(f.oid, 'pg_constraint'), f.confupdtype, f.confdeltype, f.confmatchtype, \
-         to_jsonb(f) ->> 'confdelsetcols' IS NOT NULL, f.convalidated FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1] \
-         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
-         WHERE f.contype = 'f' AND f.confrelid = {oid} AND f.conparentid = 0 ORDER BY 1, 2, 3",
-        number = key.number
-    );
-    for row in session.rows(&query).await? {
-        let (child_schema, child, constraint) = (text(&row, 0), text(&row, 1), text(&row, 2));
-        let title = format!("{child_schema}.{child}");
-        if !is_true(&row, 11) {
-            continue;
-        }
-        if text(&row, 3) != "1" {
-            refusals.add(format!(
-                "the foreign key {constraint} of {title} has several columns, one of which refers to the key"
-            ));
-            continue;
-        }
-        if is_true(&row, 7) {
-            refusals.add(format!(
-                "the foreign key {constraint} of {title} is deferrable: a row may be written before the row that it refers to, \
-                 whose new key a trigger then cannot find"
-            ));
-        }
-        if is_true(&row, 8) {
-            refusals.add(format!(
-                "{title}, which refers to the table, is partitioned"
-            ));
-        } else if is_true(&row, 14) {
-            refusals.add(format!(
-                "{title}, which refers to the table, inherits from a table or is inherited from: its rows are not its own alone"
-            ));
-        }
-        if is_true(&row, 12) {
-            refusals.add(format!("{title}.{} is a generated column", text(&row, 4)));
-        }
-        let default = text(&row, 13);
-        if !is_true(&row, 12) && !default.is_empty() && !default.starts_with("NULL") {
-            refusals.add(old_default(&title, &text(&row, 4), &default));
-        }
-        if !is_true(&row, 9) {
-            refusals.add(format!(
-                "{title}, which refers to the table, belongs to another role: connect as its owner"
-            ));
-        }
-        if !is_true(&row, 21) {
-            let child = (child_schema.as_str(), child.as_str(), text(&row, 4));
-            orphans(session, child, (schema, name, key), refusals).await?;
-        }
-        let actions: Vec<String> = (17..=19).map(|at| text(&row, at)).collect();
-        if actions[..2].contains(&"d".to_owned()) {
-            refusals.add(format!(
-                "the foreign key {constraint} of {title} sets a default, which is an old key"
-            ));
-        }
-        // The server writes names into the definition as it has to, and this at its end.
-        let definition = text(&row, 10);
-        let definition = definition.strip_suffix(" NOT VALID").unwrap_or(&definition);
-        let mut column = Column {
-            name: text(&row, 4),
-            sql_type: text(&row, 5),
-            not_null: is_true(&row, 6),
-            comment: row.get(15).cloned().flatten(),
-            reference: None,
-        };
-        column.reference = Some(ForeignKey {
-            name: constraint,
-            actions: actions_of(
-                &actions[0],
-                &actions[1],
-                &actions[2],
-                is_true(&row, 20),
-                &column,
-            ),
-            definition: definition.to_owned(),
-            comment: row.get(16).cloned().flatten(),
-        });
-        subject::refer(&mut tables, (child_schema, child), column, refusals);
-    }
-    Ok(tables)
-}
-
-/// Refuses a foreign key that is `NOT VALID`, if it has rows that refer to none: the new one could not be checked.
-async fn orphans(
-    session: &mut Session,
-    (child_schema, child, column): (&str, &str, String),
-    (schema, name, key): (&str, &str, &FoundColumn),
-    refusals: &mut Refusals,
-) -> Result<(), Failure> {
-    let find = format!(
-        "SELECT c.* FROM {} AS c WHERE c.{column} IS NOT NULL AND NOT EXISTS (SELECT FROM {} AS it WHERE it.{} = c.{column})",
-        Postgres::quote_table(Some(child_schema), child),
-        Postgres::quote_table(Some(schema), name),
-        quote(&key.name),
-        column = quote(&column)
-    );
-    let count = find.replacen("c.*", "count(*)", 1);
-    let has = match session.number(&count).await? {
-        0 => return Ok(()),
-        1 => format!("1 row of {child_schema}.{child} has"),
-        count => format!("{count} rows of {child_schema}.{child} have"),
-    };
-    refusals.add(format!(
-        "{has} {} {column} that is not in {schema}.{name}: find them by `{find}`, and correct them",
-        article(&column)
-    ));
-    Ok(())
-}
-
-/// Returns the text behind the columns of a foreign key, by the letters that the catalog has for it. A definition has the names
-/// of columns in it, so nothing is read out of its text.
-fn actions_of(
-    update: &str,
-    delete: &str,
-    kind: &str,
-    names_columns: bool,
-    column: &Column,
-) -> String {
-    let action = |letter| match letter {
-        "r" => Some("RESTRICT".to_owned()),
-        "c" => Some("CASCADE".to_owned()),
-        "n" => Some("SET NULL".to_owned()),
-        _ => None,
-    };
-    let full = (kind == "f").then(|| "MATCH FULL".to_owned());
-    let update = action(update).map(|it| format!("ON UPDATE {it}"));
-    // The key has one column, so that is the one that `SET NULL (column)` names.
-    let columns = match names_columns {
-        true => format!(" ({})", quote(&column.new_name())),
-        false => String::new(),
-    };
-    let delete = action(delete).map(|it| format!("ON DELETE {it}{columns}"));
-    let all: Vec<String> = [full, update, delete].into_iter().flatten().collect();
-    all.join(" ")
-}
-
 /// Refuses a table that has such keys already, or that is being moved.
 async fn already(
     session: &mut Session,
@@ -700,37 +413,6 @@ async fn already(
         refusals.add(format!(
             "{}.{} already has keys of `{}`",
             found.schema, found.name, target.scheme.name
-        ));
-    }
-    Ok(())
-}
-
-/// Counts rows whose times are missing, infinite, or in the future.
-async fn times(
-    session: &mut Session,
-    found: &Found,
-    column: &FoundColumn,
-    notes: &mut Vec<String>,
-) -> Result<(), Failure> {
-    let name = quote(&column.name);
-    let none = writer::is_no_moment(&name);
-    let query = format!(
-        "SELECT count(*), count(*) FILTER (WHERE {none}), count(*) FILTER (WHERE NOT ({none}) AND {name} > now() + interval '1 minute'), \
-         count(*) FILTER (WHERE {name} IS NULL) FROM {}",
-        Postgres::quote_table(Some(&found.schema), &found.name)
-    );
-    let rows = session.rows(&query).await?;
-    let number = |at| {
-        rows.first()
-            .map_or(0, |row| text(row, at).parse().unwrap_or(0))
-    };
-    // A row without a time is treated as one with an infinite one.
-    for (none, without, future) in [("no", number(3), 0), ("an infinite", number(1), number(2))] {
-        notes.extend(subject::notes_of_times(
-            &column.name,
-            number(0),
-            (none, without),
-            future,
         ));
     }
     Ok(())

@@ -286,11 +286,23 @@ impl Writer<'_> {
         let indexes: Vec<Statement> = (self.found.tables.iter())
             .flat_map(|table| self.lost_indexes(table, Column::old_name))
             .collect();
-        let mut steps = Vec::new();
+        // The check comes first: if it refuses the way back, the move can still be finished.
+        let mut steps = vec![Self::step(
+            "check",
+            "Counts and joins new and old keys: there is no way back unless every row has its old key, and every reference \
+             its row"
+                .to_owned(),
+            NONE,
+            self.rows(300_000.0),
+            Action::Check {
+                checks: self.pairs("old", Column::old_name),
+                guards: Vec::new(),
+            },
+        )];
         if !indexes.is_empty() {
             steps.push(Self::step(
                 "indexes",
-                "Builds indexes of the rows that have lost their old reference, which are none: they are counted under the lock"
+                "Builds indexes of the rows without their old reference, of which there are none: they are counted under the lock"
                     .to_owned(),
                 NONE,
                 self.rows(1_000_000.0),
@@ -300,18 +312,6 @@ impl Writer<'_> {
             ));
         }
         steps.extend([
-            Self::step(
-                "check",
-                "Counts and joins new and old keys: there is no way back unless every row has its old key, and every reference \
-                 its row"
-                    .to_owned(),
-                NONE,
-                self.rows(300_000.0),
-                Action::Check {
-                    checks: self.pairs("old", Column::old_name),
-                    guards: Vec::new(),
-                },
-            ),
             Self::step(
                 "switch_back",
                 "In one transaction: gives the old columns their names again, and the table its old primary key".to_owned(),
