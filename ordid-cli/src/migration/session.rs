@@ -85,7 +85,14 @@ impl Session {
     /// As [`Database::connect`].
     pub(crate) async fn connect(url: &str, access: Access) -> Result<Self, Failure> {
         Ok(match Database::connect(url, access).await? {
-            Database::Postgres(pool) => Self::Postgres(pool.acquire().await?.detach()),
+            Database::Postgres(pool) => {
+                let mut session = Self::Postgres(pool.acquire().await?.detach());
+                // A backslash in a name or a comment is one, whatever the database's setting is.
+                session
+                    .execute("SET standard_conforming_strings = on")
+                    .await?;
+                session
+            }
             Database::MySql(pool, engine) => Self::MySql(pool.acquire().await?.detach(), engine),
             Database::Sqlite(pool) => Self::Sqlite(pool.acquire().await?.detach()),
         })

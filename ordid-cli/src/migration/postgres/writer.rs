@@ -212,8 +212,8 @@ impl Writer<'_> {
         let mut body = format!(
             "  IF TG_RELID IS DISTINCT FROM to_regclass({}) THEN\n    RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', \
              MESSAGE = format('the trigger function %s is not made for the table %s', {}, TG_RELID::regclass);\n  END IF;\n",
-            literal(&self.table(table)),
-            literal(&self.function(table)),
+            literal_anywhere(&self.table(table)),
+            literal_anywhere(&self.function(table)),
         );
         let is_main = table.title() == self.main().title();
         let (key, other_key) = names(self.key());
@@ -256,7 +256,7 @@ impl Writer<'_> {
                      the old key %s that was given instead is of no row', TG_TABLE_NAME, {name}, NEW.{to});\n    END IF;\n  END \
                      IF;\n",
                     own = own(&to, &other_key, &from, &key),
-                    name = literal(&column.name),
+                    name = literal_anywhere(&column.name),
                 ));
             }
             // A foreign key is checked at the end of the statement, by a later snapshot than this one: it would accept a row that
@@ -270,7 +270,7 @@ impl Writer<'_> {
                  there yet, or is newer than this transaction: write it first, and try again', NEW.{from}, TG_TABLE_NAME, \
                  {name});\n    END IF;\n  END IF;\n",
                 own = own(&from, &key, &to, &other_key),
-                name = literal(&column.name),
+                name = literal_anywhere(&column.name),
             ));
         }
         // One message, which is one transaction: nobody sees the function while everybody may attach it.
@@ -499,6 +499,15 @@ fn moment(column: &str, sql_type: &str) -> String {
 /// The condition of times that no key can have.
 pub(super) fn is_no_moment(column: &str) -> String {
     format!("NOT isfinite({column})")
+}
+
+/// Returns a text as a function's body writes it: its session may have `standard_conforming_strings` off, so that a backslash would
+/// take the quote behind it into the text.
+fn literal_anywhere(text: &str) -> String {
+    match text.contains('\\') {
+        true => format!("E{}", literal(&text.replace('\\', "\\\\"))),
+        false => literal(text),
+    }
 }
 
 /// Returns a text between dollar signs. A column's name may have any of these marks in it, so it takes one that the text

@@ -145,14 +145,21 @@ fn attached_by(url: &str, role: &str) -> Result {
 }
 
 fn names_with_sql(url: &str) -> Result {
-    const NAMES: [&str; 6] = [
+    const NAMES: [&str; 7] = [
         "x ON DELETE CASCADE;CREATE TABLE hacked()--",
         "x$ordid$;CREATE TABLE hacked();--",
         "x) NOT VALID;CREATE TABLE hacked()--",
         "x WITH (y);CREATE TABLE hacked()--",
         "x\"\"order\"\" USING (y)",
         "x SET DEFAULT ' y",
+        "x\\'y",
     ];
+    // A backslash before a quote takes it into a text.
+    let database = &block(url, "SELECT current_database()")?[0][0];
+    execute(
+        url,
+        &format!("ALTER DATABASE {database} SET standard_conforming_strings = off"),
+    )?;
     let mut script = "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int, \"a\"\"id\" int);
         CREATE INDEX \"o ON t(id) USING\" ON orders (id, \"a\"\"id\");
         INSERT INTO orders (kind) VALUES (1), (2);"
@@ -182,6 +189,13 @@ fn names_with_sql(url: &str) -> Result {
                 ),
                 "2",
             )?;
+            // The trigger of the move is compiled in this session, whose setting is that of the database.
+            execute(
+                url,
+                &format!(
+                    "BEGIN; INSERT INTO \"t{number} ON {name}\" (\"{name}\", kind) SELECT id, kind FROM orders; ROLLBACK"
+                ),
+            )?;
         }
         Ok(())
     };
@@ -193,7 +207,9 @@ fn names_with_sql(url: &str) -> Result {
         }
     };
     let this = Move::planned(url)?;
-    this.apply(&[])?;
+    this.apply(&["--no-switch"])?;
+    check()?;
+    this.apply(&["--resume"])?;
     check()?;
     this.apply(&["--rollback"])?;
     check()?;
