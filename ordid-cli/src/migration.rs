@@ -58,12 +58,13 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
     let title = |name: &str| subject::title(draft.schema.as_deref(), name);
     let map_table = title(&subject::map_name(&draft.name));
     let table = title(&draft.name);
-    let mut notes = draft.notes;
-    notes.extend(unlinked);
-    notes.push(format!(
+    // The worst comes first, and guesses come last.
+    let mut notes = vec![format!(
         "--finish drops the old keys: links with them outside of the database (in mails, bookmarks or other systems) lead nowhere \
          then, unless --finish --keep-map keeps old and new keys in the table {map_table}"
-    ));
+    )];
+    notes.extend(draft.notes);
+    notes.extend(unlinked);
     let version = match engine {
         Engine::Sqlite => "SELECT sqlite_version()",
         Engine::Postgres => "SELECT current_setting('server_version')",

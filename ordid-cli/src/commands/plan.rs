@@ -11,7 +11,7 @@
 //! | `table`, `schema`, `name` | the table for people, and the parts of its name; SQLite has no schema |
 //! | `scheme`, `column`, `created` | what it is moved to, and the column of the rows' times, or null |
 //! | `rows`, `bytes` | estimates of the table's size |
-//! | `notes` | what one should know before |
+//! | `notes` | what one should know before: dangers first, guesses last |
 //! | `journal` | the table in which `apply` keeps how far it is |
 //! | `map_table` | the table that keeps old and new keys, if `apply` gets `--keep-map` |
 //! | `steps`, `undo`, `back`, `map`, `finish` | lists of steps: the move, the ways back before and after its switch, the map, and its end. A step has `name`, `what`, `locks`, `seconds` (an estimate), `do` (how it is carried out) and its SQL |

@@ -81,6 +81,15 @@ impl From<Fault> for Stop {
     }
 }
 
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Fault(fault) => fault.into(),
+            Stop::Wrong(failure) => failure,
+        }
+    }
+}
+
 /// A run of `apply`.
 pub(crate) struct Run<'p> {
     pub(crate) plan: &'p Plan,
@@ -298,6 +307,14 @@ impl<'p> Run<'p> {
 
     /// The locks could not be had.
     pub(crate) fn gave_up(&self, attempts: u32, fault: &Fault) -> Failure {
+        if fault.is_ended {
+            return Failure::could_not(format_args!(
+                "the counts under the lock took longer than the lock timeout in {attempts} attempts, and the locks were let go each \
+                 time: {}; go on with {}, when the server has less to do, or with a longer --lock-timeout",
+                fault.message,
+                self.way_on()
+            ));
+        }
         Failure::could_not(format_args!(
             "others held the locks in {attempts} attempts: {}; go on with {}, when fewer long transactions run, or with a longer \
              --lock-timeout",

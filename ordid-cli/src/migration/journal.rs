@@ -228,6 +228,7 @@ impl<'p> Journal<'p> {
                 ),
                 is_contention: false,
                 is_lost: false,
+                is_ended: false,
             }),
         }
     }

@@ -8,6 +8,8 @@
 //! columns.
 
 mod dependents;
+mod notes;
+mod references;
 mod writer;
 
 use ordid_core::storage::{Dialect as _, dialect::Postgres};
@@ -15,11 +17,8 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 use super::{
     model::{Guard, Plan, Table},
     request::{Draft, Refusals, Request},
-    session::{HIDDEN_LAG, Session},
-    subject::{
-        self, Column, ForeignKey, Moved, creation_time, literal, named, old_default,
-        replace_identifier,
-    },
+    session::Session,
+    subject::{Column, Moved, creation_time, find_outside, literal, named},
     target::Target,
 };
 use crate::{database::text, failure::Failure, near};
@@ -35,7 +34,8 @@ struct Found {
     tables: Vec<Moved>,
     /// The things that depend on the moved columns, as [`depends`] names them.
     known: Vec<String>,
-    is_superuser: bool,
+    /// Whether the user may turn triggers off.
+    is_quiet: bool,
     has_update_triggers: bool,
     /// The sequence that belongs to the key.
     sequence: Option<Sequence>,
@@ -91,7 +91,8 @@ fn quote(name: &str) -> String {
 /// Whether an index begins with the column.
 fn is_indexed(table: &Moved, column: &Column) -> bool {
     table.indexes.iter().any(|index| {
-        let (_, list) = index.definition.split_once('(').unwrap_or_default();
+        let list =
+            find_outside(&index.definition, "(").map_or("", |at| &index.definition[at + 1..]);
         [column.name.as_str(), &quote(&column.name)]
             .iter()
             .filter_map(|name| list.strip_prefix(name))
@@ -106,50 +107,18 @@ pub(crate) async fn draft(
     target: &Target,
 ) -> Result<Draft, Failure> {
     let mut refusals = Refusals::default();
-    let mut notes = Vec::new();
-    let found = read(session, request, target, &mut refusals, &mut notes).await?;
+    let mut facts = Vec::new();
+    let found = read(session, request, target, &mut refusals, &mut facts).await?;
     let created = created(request, &found, &mut refusals)?;
-    if let Some(column) = &created {
-        times(session, &found, column, &mut notes).await?;
-    }
-    notes.extend(found.sequence.as_ref().map(|it| it.note(&found.key.name)));
+    let mut notes = notes::dangers(session, &found, target, created.as_ref()).await?;
+    notes.extend(facts);
+    notes.extend(notes::facts(session, &found).await?);
     let catalog = catalog(session, &found.tables).await?;
     let writer = writer::Writer {
         found: &found,
         target,
         created: created.as_ref(),
     };
-    if created.is_none() {
-        notes.push(
-            "no column says when a row was made: keys follow the order of the old key, and have made-up times, one row a \
-             millisecond, that end when the move begins (name the column by --created)"
-                .to_owned(),
-        );
-    }
-    if found.has_update_triggers {
-        notes.push(match found.is_superuser {
-            true => "the tables have triggers: they do not run for the rows that apply changes \
-                     (session_replication_role = replica)"
-                .to_owned(),
-            false => "the tables have triggers, which also run for the rows that apply changes; apply as a superuser, and \
-                      they do not"
-                .to_owned(),
-        });
-    }
-    if found
-        .tables
-        .iter()
-        .any(|it| it.references().next().is_some())
-    {
-        notes.push(
-            "until --finish a row has to be there before a statement writes rows that refer to it: a statement that writes both, \
-             a row before its parent, is refused, and so is one whose row is committed by others while it runs"
-                .to_owned(),
-        );
-    }
-    if session.is_lag_hidden().await? {
-        notes.push(HIDDEN_LAG.to_owned());
-    }
     let journal = writer.name(&named("ordid_move_", &found.name, ""));
     Ok(Draft {
         schema: Some(found.schema.clone()),
@@ -241,7 +210,12 @@ async fn read(
     }
     let number = |at| text(row, at).parse::<i64>().unwrap_or(0);
     let (mut rows_estimated, bytes) = (number(5), number(6));
-    let is_superuser = is_true(row, 9);
+    let may_be_granted = "SELECT 1 WHERE current_setting('server_version_num')::int >= 150000";
+    let is_quiet = is_true(row, 9)
+        || (session.exists(may_be_granted).await?
+            && session
+                .exists("SELECT 1 WHERE has_parameter_privilege('session_replication_role', 'SET')")
+                .await?);
     if rows_estimated == 0 {
         let count = format!(
             "SELECT count(*) FROM {}",
@@ -294,7 +268,7 @@ async fn read(
         ));
     }
     let mut found = Found {
-        tables: tables(session, &oid, &schema, &name, &key, refusals).await?,
+        tables: references::tables(session, &oid, &schema, &name, &key, refusals).await?,
         schema,
         name,
         rows: rows_estimated,
@@ -302,7 +276,7 @@ async fn read(
         columns,
         key,
         known: Vec::new(),
-        is_superuser,
+        is_quiet,
         has_update_triggers: false,
         sequence: None,
         options: Vec::new(),
@@ -401,112 +375,6 @@ async fn sequence(
     }))
 }
 
-/// Reads the foreign keys that refer to the table, by table.
-async fn tables(
-    session: &mut Session,
-    oid: &str,
-    schema: &str,
-    name: &str,
-    key: &FoundColumn,
-    refusals: &mut Refusals,
-) -> Result<Vec<Moved>, Failure> {
-    let own = Column {
-        name: key.name.clone(),
-        sql_type: key.sql_type.clone(),
-        not_null: true,
-        comment: key.comment.clone(),
-        reference: None,
-    };
-    let mut tables = vec![Moved {
-        schema: schema.to_owned(),
-        name: name.to_owned(),
-        columns: vec![own],
-        indexes: Vec::new(),
-    }];
-    let query = format!(
-        "SELECT n.nspname, c.relname, f.conname, array_length(f.conkey, 1), a.attname, format_type(a.atttypid, a.atttypmod), \
-         a.attnotnull, f.condeferrable, c.relkind = 'p' OR c.relispartition, pg_has_role(c.relowner, 'MEMBER'), \
-         pg_get_constraintdef(f.oid), {number} = ANY (f.confkey), a.attgenerated <> '', \
-         CASE WHEN a.attidentity <> '' THEN 'an identity' ELSE pg_get_expr(d.adbin, d.adrelid) END, \
-         EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid), col_description(c.oid, a.attnum), \
-         obj_description(f.oid, 'pg_constraint') FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1] \
-         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
-         WHERE f.contype = 'f' AND f.confrelid = {oid} AND f.conparentid = 0 ORDER BY 1, 2, 3",
-        number = key.number
-    );
-    for row in session.rows(&query).await? {
-        let (child_schema, child, constraint) = (text(&row, 0), text(&row, 1), text(&row, 2));
-        let title = format!("{child_schema}.{child}");
-        if !is_true(&row, 11) {
-            continue;
-        }
-        if text(&row, 3) != "1" {
-            refusals.add(format!(
-                "the foreign key {constraint} of {title} has several columns, one of which refers to the key"
-            ));
-            continue;
-        }
-        if is_true(&row, 7) {
-            refusals.add(format!(
-                "the foreign key {constraint} of {title} is deferrable: a row may be written before the row that it refers to, \
-                 whose new key a trigger then cannot find"
-            ));
-        }
-        if is_true(&row, 8) {
-            refusals.add(format!(
-                "{title}, which refers to the table, is partitioned"
-            ));
-        } else if is_true(&row, 14) {
-            refusals.add(format!(
-                "{title}, which refers to the table, inherits from a table or is inherited from: its rows are not its own alone"
-            ));
-        }
-        if is_true(&row, 12) {
-            refusals.add(format!("{title}.{} is a generated column", text(&row, 4)));
-        }
-        let default = text(&row, 13);
-        if !is_true(&row, 12) && !default.is_empty() && !default.starts_with("NULL") {
-            refusals.add(old_default(&title, &text(&row, 4), &default));
-        }
-        if !is_true(&row, 9) {
-            refusals.add(format!(
-                "{title}, which refers to the table, belongs to another role: connect as its owner"
-            ));
-        }
-        let definition = text(&row, 10);
-        if definition.contains("SET DEFAULT") {
-            refusals.add(format!(
-                "the foreign key {constraint} of {title} sets a default, which is an old key"
-            ));
-        }
-        let actions = definition
-            .split_once(" ON ")
-            .map_or_else(String::new, |(_, actions)| format!("ON {actions}"));
-        let mut column = Column {
-            name: text(&row, 4),
-            sql_type: text(&row, 5),
-            not_null: is_true(&row, 6),
-            comment: row.get(15).cloned().flatten(),
-            reference: Some(ForeignKey {
-                name: constraint,
-                actions: String::new(),
-                definition,
-                comment: row.get(16).cloned().flatten(),
-            }),
-        };
-        // `ON DELETE SET NULL (column)` names the column that it empties.
-        let name = column.name.clone();
-        let new = quote(&column.new_name());
-        if let Some(foreign_key) = &mut column.reference {
-            let actions = actions.replace(" NOT VALID", "");
-            foreign_key.actions = replace_identifier(&actions, &name, &quote(&name), &new);
-        }
-        subject::refer(&mut tables, (child_schema, child), column, refusals);
-    }
-    Ok(tables)
-}
-
 /// Refuses a table that has such keys already, or that is being moved.
 async fn already(
     session: &mut Session,
@@ -547,34 +415,6 @@ async fn already(
             found.schema, found.name, target.scheme.name
         ));
     }
-    Ok(())
-}
-
-/// Counts rows whose times are infinite, or in the future.
-async fn times(
-    session: &mut Session,
-    found: &Found,
-    column: &FoundColumn,
-    notes: &mut Vec<String>,
-) -> Result<(), Failure> {
-    let name = quote(&column.name);
-    let none = writer::is_no_moment(&name);
-    let query = format!(
-        "SELECT count(*), count(*) FILTER (WHERE {none}), count(*) FILTER (WHERE NOT ({none}) AND {name} > now() + interval '1 minute') \
-         FROM {}",
-        Postgres::quote_table(Some(&found.schema), &found.name)
-    );
-    let rows = session.rows(&query).await?;
-    let number = |at| {
-        rows.first()
-            .map_or(0, |row| text(row, at).parse().unwrap_or(0))
-    };
-    notes.extend(subject::notes_of_times(
-        &column.name,
-        number(0),
-        ("an infinite", number(1)),
-        number(2),
-    ));
     Ok(())
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct Fault {
     pub(crate) is_contention: bool,
     /// Whether the connection is gone.
     pub(crate) is_lost: bool,
+    /// Whether the server has ended the statement, as its time was over or an administrator wanted that.
+    pub(crate) is_ended: bool,
 }
 
 impl From<sqlx::Error> for Fault {
@@ -48,6 +50,9 @@ impl From<sqlx::Error> for Fault {
         Self {
             is_contention: meaning == Meaning::Transient,
             is_lost: meaning == Meaning::Lost || error.as_database_error().is_none(),
+            is_ended: error
+                .as_database_error()
+                .is_some_and(|error| error.code().as_deref() == Some("57014")),
             message: match error.as_database_error() {
                 Some(error) => error.message().to_owned(),
                 None => error.to_string(),
@@ -80,7 +85,14 @@ impl Session {
     /// As [`Database::connect`].
     pub(crate) async fn connect(url: &str, access: Access) -> Result<Self, Failure> {
         Ok(match Database::connect(url, access).await? {
-            Database::Postgres(pool) => Self::Postgres(pool.acquire().await?.detach()),
+            Database::Postgres(pool) => {
+                let mut session = Self::Postgres(pool.acquire().await?.detach());
+                // A backslash in a name or a comment is one, whatever the database's setting is.
+                session
+                    .execute("SET standard_conforming_strings = on")
+                    .await?;
+                session
+            }
             Database::MySql(pool, engine) => Self::MySql(pool.acquire().await?.detach(), engine),
             Database::Sqlite(pool) => Self::Sqlite(pool.acquire().await?.detach()),
         })
@@ -223,6 +235,21 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Limits how long each statement of a transaction may run; `None` lets it run. Only PostgreSQL needs that: the others count
+    /// nothing in a transaction that holds locks.
+    pub(crate) async fn statement_timeout(
+        &mut self,
+        timeout: Option<Duration>,
+    ) -> Result<(), Fault> {
+        let Self::Postgres(_) = self else {
+            return Ok(());
+        };
+        let millis = timeout.map_or(0, |timeout| timeout.as_millis().max(1));
+        self.execute(&format!("SET LOCAL statement_timeout = {millis}"))
+            .await
+            .map(|_| ())
     }
 
     /// Takes the lock that one `apply` of a table holds; whether it is free.

@@ -12,7 +12,7 @@ use super::{
     request::{Draft, Refusals, Request},
     session::Session,
     sqlite_ddl::{expression_over, has_content_of, has_word, index_computes},
-    subject::{creation_time, literal, named},
+    subject::{article, creation_time, literal, named},
     target::Target,
 };
 use crate::{database::text, engine::Engine, failure::Failure, near};
@@ -511,13 +511,6 @@ async fn dangling(
         }
     }
     Ok(())
-}
-
-fn article(name: &str) -> &'static str {
-    match name.to_ascii_lowercase().starts_with(['a', 'e', 'i', 'o']) {
-        true => "an",
-        false => "a",
-    }
 }
 
 /// Lists the triggers of the tables.

@@ -297,6 +297,14 @@ pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
+/// Returns the article of a name.
+pub(crate) fn article(name: &str) -> &'static str {
+    match name.to_ascii_lowercase().starts_with(['a', 'e', 'i', 'o']) {
+        true => "an",
+        false => "a",
+    }
+}
+
 /// The reason to refuse a referring column that has a default.
 pub(crate) fn old_default(table: &str, column: &str, default: &str) -> String {
     format!(
@@ -306,28 +314,52 @@ pub(crate) fn old_default(table: &str, column: &str, default: &str) -> String {
 
 /// Replaces an identifier, quoted or not, outside of texts and longer names.
 pub(crate) fn replace_identifier(sql: &str, name: &str, quoted: &str, new: &str) -> String {
-    let mut result = String::with_capacity(sql.len() + 16);
-    let mut rest = sql;
+    pieces(sql)
+        .map(|(_, piece)| {
+            if piece == name || piece == quoted {
+                new
+            } else {
+                piece
+            }
+        })
+        .collect()
+}
+
+/// Returns the place of a part of SQL that is in no text and in no quoted name. It begins with a space or a parenthesis.
+pub(crate) fn find_outside(sql: &str, part: &str) -> Option<usize> {
+    pieces(sql)
+        .map(|(at, _)| at)
+        .find(|at| sql[*at..].starts_with(part))
+}
+
+/// Takes SQL apart into words, quoted names, texts, and single other characters, each with its place. A quote inside of a
+/// name or a text is doubled.
+fn pieces(sql: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    while let Some(first) = rest.chars().next() {
-        if let Some(behind) = rest.strip_prefix(quoted) {
-            result.push_str(new);
-            rest = behind;
-        } else if is_part(first) {
-            let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-            let word = &rest[..end];
-            result.push_str(if word == name { new } else { word });
-            rest = &rest[end..];
-        } else if first == '\'' || first == '"' {
-            let end = rest[1..].find(first).map_or(rest.len(), |end| end + 2);
-            result.push_str(&rest[..end]);
-            rest = &rest[end..];
-        } else {
-            result.push(first);
-            rest = &rest[first.len_utf8()..];
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = &sql[at..];
+        let first = rest.chars().next()?;
+        let end = match first {
+            '\'' | '"' | '`' => quoted_end(rest, first),
+            _ if is_part(first) => rest.find(|c| !is_part(c)).unwrap_or(rest.len()),
+            _ => first.len_utf8(),
+        };
+        let piece = (at, &rest[..end]);
+        at += end;
+        Some(piece)
+    })
+}
+
+/// Returns where a name or a text ends that begins with this quote.
+fn quoted_end(sql: &str, quote: char) -> usize {
+    let mut chars = sql.char_indices().skip(1).peekable();
+    while let Some((at, it)) = chars.next() {
+        if it == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
+            return at + 1;
         }
     }
-    result
+    sql.len()
 }
 
 /// Returns the column that says when a row was made: one of the usual names, of a type of times.
@@ -369,6 +401,27 @@ mod tests {
         );
         assert_eq!(replace("(a) WHERE (b = 'id')"), "(a) WHERE (b = 'id')");
         assert_eq!(replace("(\"my id\", id)"), "(\"my id\", \"new\")");
+        // A quote inside of a name is doubled.
+        for names in [
+            "(\"a\"\"id\", kind)",
+            "(\"id\"\"a\", kind)",
+            "(\"\"\"id\"\"\", kind)",
+        ] {
+            assert_eq!(replace(names), names);
+        }
+    }
+
+    #[test]
+    fn a_part_of_sql_is_found_outside_of_quoted_names() {
+        let sql = "CREATE INDEX \"a ON b\"\" ON c\" ON public.t USING btree (\"x WITH (\")";
+        for (part, rest) in [
+            (" ON ", " ON public.t USING btree (\"x WITH (\")"),
+            (" USING ", " USING btree (\"x WITH (\")"),
+            ("(", "(\"x WITH (\")"),
+        ] {
+            assert_eq!(find_outside(sql, part).map(|at| &sql[at..]), Some(rest));
+        }
+        assert_eq!(find_outside(sql, " WITH ("), None);
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Run<'_> {
             self.session.execute(statement).await?;
         }
         let locked = Instant::now();
-        self.validate(tests.checks).await.map_err(Stop::Wrong)?;
+        self.validate_under_lock(tests.checks, locked).await?;
         // Elsewhere a query of the catalog opens tables, and takes too long for a lock.
         if is_transaction {
             self.guard(tests.guards).await.map_err(Stop::Wrong)?;

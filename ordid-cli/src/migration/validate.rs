@@ -1,10 +1,12 @@
 //! Counts of what is wrong, each of which has to be 0 before the switch, and before the way back.
 
+use std::time::Instant;
+
 use super::{
-    apply::Run,
+    apply::{Run, Stop},
     journal::Phase,
     model::{Action, Check, Guard},
-    session::Session,
+    session::{Fault, Session},
     switch::BETWEEN,
 };
 use crate::{engine::Engine, failure::Failure};
@@ -35,6 +37,37 @@ impl Run<'_> {
     ///
     /// One of them is not 0, or no number: nothing is switched.
     pub(crate) async fn validate(&mut self, checks: &[Check]) -> Result<(), Failure> {
+        self.counted(checks).await.map_err(Failure::from)
+    }
+
+    /// Asks each count while others wait behind the locks. They have as much time as the locks had; a count that takes longer is
+    /// contention, so the locks are let go, and it tries again.
+    ///
+    /// # Errors
+    ///
+    /// As [`validate`](Self::validate), or the time is over.
+    pub(crate) async fn validate_under_lock(
+        &mut self,
+        checks: &[Check],
+        locked: Instant,
+    ) -> Result<(), Stop> {
+        for check in checks {
+            let left = self.options.lock_timeout.saturating_sub(locked.elapsed());
+            self.session.statement_timeout(Some(left)).await?;
+            let counted = self.counted(std::slice::from_ref(check)).await;
+            counted.map_err(|stop| match stop {
+                Stop::Fault(fault) => Stop::Fault(Fault {
+                    is_contention: fault.is_contention || fault.is_ended,
+                    ..fault
+                }),
+                wrong @ Stop::Wrong(_) => wrong,
+            })?;
+        }
+        self.session.statement_timeout(None).await?;
+        Ok(())
+    }
+
+    async fn counted(&mut self, checks: &[Check]) -> Result<(), Stop> {
         for check in checks {
             let wrong = self.count(check).await?;
             if wrong == 0 {
@@ -45,7 +78,7 @@ impl Run<'_> {
                 _ => check.what.clone(),
             };
             let find = check.find.as_ref().unwrap_or(&check.sql);
-            return Err(Failure::could_not(match self.plan.engine {
+            return Err(Stop::Wrong(Failure::could_not(match self.plan.engine {
                 // All of it is one transaction.
                 Engine::Sqlite => format!(
                     "the validation has found {wrong} {what}; nothing was changed: find them by `{find}`, correct them, and go on \
@@ -65,7 +98,7 @@ impl Run<'_> {
                         "the validation has found {wrong} {what}; find them by `{find}`; {advice}"
                     )
                 }
-            }));
+            })));
         }
         Ok(())
     }
@@ -75,16 +108,16 @@ impl Run<'_> {
     /// # Errors
     ///
     /// The answer is no number.
-    pub(crate) async fn count(&mut self, check: &Check) -> Result<i64, Failure> {
+    pub(crate) async fn count(&mut self, check: &Check) -> Result<i64, Stop> {
         let value = self.session.value_of_all_rows(&check.sql).await?;
         let number = value.as_deref().and_then(|text| text.parse().ok());
         number.ok_or_else(|| {
-            Failure::could_not(format_args!(
+            Stop::Wrong(Failure::could_not(format_args!(
                 "the count of {} is no number but {}: `{}`",
                 check.what,
                 value.as_deref().unwrap_or("NULL"),
                 check.sql
-            ))
+            )))
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod columns;
 mod ends;
+mod guarded;
 mod hostile;
 mod kills;
 mod postgres;
@@ -46,6 +47,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     }
     columns::trials(servers, trials);
     ends::trials(servers, trials);
+    guarded::trials(servers, trials);
     hostile::trials(servers, trials);
     kills::trials(servers, trials);
     postgres::trials(servers, trials);

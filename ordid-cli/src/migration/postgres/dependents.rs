@@ -152,7 +152,7 @@ async fn indexes(
          (SELECT string_agg(o.opcname, ', ') FROM unnest(i.indkey::int[], i.indclass::oid[]) AS k (number, class) \
          JOIN pg_opclass o ON o.oid = k.class AND NOT o.opcdefault \
          JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND a.attname IN ({0})), \
-         obj_description(c.oid, 'pg_class'), obj_description(k.oid, 'pg_constraint'), i.indisclustered FROM pg_index i \
+         obj_description(c.oid, 'pg_class'), obj_description(k.oid, 'pg_constraint'), i.indisclustered, k.condeferrable FROM pg_index i \
          JOIN pg_class c ON c.oid = i.indexrelid \
          LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x') AND k.conrelid = i.indrelid \
          WHERE i.indrelid = {regclass} AND i.indisvalid AND EXISTS (SELECT 1 FROM pg_depend d JOIN pg_attribute a \
@@ -174,6 +174,13 @@ async fn indexes(
         if let Some(classes) = row.get(8).cloned().flatten() {
             refusals.add(format!(
                 "the index {name} of {} has an operator class of the old type ({classes}): drop it, and create it again after the switch",
+                table.title()
+            ));
+        }
+        // The copy would be checked row by row, and so would the constraint.
+        if is_true(&row, 12) {
+            refusals.add(format!(
+                "the constraint {name} of {} is deferrable and has a moved column: drop it, or make one that is not deferrable",
                 table.title()
             ));
         }

@@ -22,6 +22,7 @@ pub(super) struct Writer<'a> {
 const BRIEF: &str = "each table for some milliseconds, once its running transactions are done; nobody waits longer than the lock \
                      timeout";
 const NONE: &str = "no table";
+const KEY_VARIABLES: &str = "DECLARE\n  ordid_moment timestamptz;\n  ordid_micros text;\n  ordid_last text;\n  ordid_further int;\n";
 
 impl Writer<'_> {
     /// Returns a name in the table's schema, quoted.
@@ -181,28 +182,57 @@ impl Writer<'_> {
         }
     }
 
+    /// The lines that compute `ordid_moment`, the time of a row's key. Rows of one transaction have one time, by the default
+    /// `now()`. Each of them goes a microsecond further, so their keys are in the order in which they are inserted.
+    fn row_moment(&self) -> String {
+        let time = self.row_time();
+        if self.created.is_none() {
+            return format!("    ordid_moment := {time};\n");
+        }
+        format!(
+            "    ordid_moment := {time};\n    ordid_micros := (extract(epoch FROM ordid_moment) * 1000000)::bigint::text;\n    \
+             ordid_last := current_setting('ordid.last_' || TG_RELID, true);\n    ordid_further := CASE WHEN split_part(ordid_last, \
+             ' ', 1) = ordid_micros THEN split_part(ordid_last, ' ', 2)::int + 1 ELSE 0 END;\n    PERFORM \
+             set_config('ordid.last_' || TG_RELID, concat_ws(' ', ordid_micros, ordid_further), true);\n    ordid_moment := \
+             ordid_moment + ordid_further * interval '1 microsecond';\n"
+        )
+    }
+
     /// The function of the trigger: `before` the switch it fills new columns, after it old ones.
+    ///
+    /// It runs with the rights of the user of `apply`. Somebody else could attach it to a table whose columns have casts
+    /// that run code, so nobody may attach it but its owner, and it refuses other tables. A trigger that is attached
+    /// runs for everybody who writes the table.
     fn sync_function(&self, table: &Moved, before: bool) -> String {
         let names = |column: &Column| match before {
             true => (quote(&column.name), quote(&column.new_name())),
             false => (quote(&column.name), quote(&column.old_name())),
         };
-        let mut body = String::new();
+        let mut variables = "";
+        let mut body = format!(
+            "  IF TG_RELID IS DISTINCT FROM to_regclass({}) THEN\n    RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', \
+             MESSAGE = format('the trigger function %s is not made for the table %s', {}, TG_RELID::regclass);\n  END IF;\n",
+            literal_anywhere(&self.table(table)),
+            literal_anywhere(&self.function(table)),
+        );
         let is_main = table.title() == self.main().title();
         let (key, other_key) = names(self.key());
-        if is_main {
-            let new_key = if before { &other_key } else { &key };
+        if is_main && before {
+            variables = KEY_VARIABLES;
             // The work list has the old key of a row. One whose old key changes is found by nobody, and gets its new key here.
-            let is_renamed = match before {
-                true => format!(" OR NEW.{key} IS DISTINCT FROM OLD.{key}"),
-                false => String::new(),
-            };
             body.push_str(&format!(
-                "  IF NEW.{new_key} IS NULL AND (TG_OP = 'INSERT'{is_renamed}) THEN\n    NEW.{new_key} := {}({});\n  END IF;\n",
+                "  IF NEW.{other_key} IS NULL AND (TG_OP = 'INSERT' OR NEW.{key} IS DISTINCT FROM OLD.{key}) THEN\n{}    \
+                 NEW.{other_key} := {}(ordid_moment);\n  END IF;\n",
+                self.row_moment(),
+                self.key_function(),
+            ));
+        } else if is_main {
+            body.push_str(&format!(
+                "  IF NEW.{key} IS NULL AND TG_OP = 'INSERT' THEN\n    NEW.{key} := {}({});\n  END IF;\n",
                 self.key_function(),
                 self.row_time()
             ));
-            if !before && self.found.key.default.is_none() && !self.found.key.is_identity {
+            if self.found.key.default.is_none() && !self.found.key.is_identity {
                 body.push_str(&format!(
                     "  IF NEW.{other_key} IS NULL THEN\n    NEW.{other_key} := gen_random_uuid();\n  END IF;\n"
                 ));
@@ -210,12 +240,25 @@ impl Writer<'_> {
         }
         for (column, _) in table.references() {
             let (from, to) = names(column);
-            let own = match is_main {
+            let main = self.table(self.main());
+            let own = |from: &str, key: &str, to: &str, other_key: &str| match is_main {
                 true => format!(
                     "  ELSIF NEW.{from} = NEW.{key} THEN\n    NEW.{to} := NEW.{other_key};\n"
                 ),
                 false => String::new(),
             };
+            // An INSERT without a list of columns still gives the old column, which is the first one.
+            if !before {
+                body.push_str(&format!(
+                    "  IF TG_OP <> 'INSERT' OR NEW.{from} IS NOT NULL OR NEW.{to} IS NULL THEN\n    NULL;\n{own}  ELSE\n    SELECT \
+                     it.{key} INTO NEW.{from} FROM {main} AS it WHERE it.{other_key} = NEW.{to};\n    IF NOT FOUND THEN\n      \
+                     RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = format('%I.%I has the new key of a row, and \
+                     the old key %s that was given instead is of no row', TG_TABLE_NAME, {name}, NEW.{to});\n    END IF;\n  END \
+                     IF;\n",
+                    own = own(&to, &other_key, &from, &key),
+                    name = literal_anywhere(&column.name),
+                ));
+            }
             // A foreign key is checked at the end of the statement, by a later snapshot than this one: it would accept a row that
             // is not found here, and the link would be lost. So such a statement is always refused.
             body.push_str(&format!(
@@ -226,14 +269,16 @@ impl Writer<'_> {
                  'foreign_key_violation' ELSE 'serialization_failure' END, MESSAGE = format('the row %s that %I.%I refers to is not \
                  there yet, or is newer than this transaction: write it first, and try again', NEW.{from}, TG_TABLE_NAME, \
                  {name});\n    END IF;\n  END IF;\n",
-                name = literal(&column.name),
-                main = self.table(self.main()),
+                own = own(&from, &key, &to, &other_key),
+                name = literal_anywhere(&column.name),
             ));
         }
+        // One message, which is one transaction: nobody sees the function while everybody may attach it.
         format!(
-            "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, \
-             pg_temp AS $ordid$\nBEGIN\n{body}  RETURN NEW;\nEND\n$ordid$",
-            self.function(table)
+            "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, \
+             pg_temp AS {body};\nREVOKE EXECUTE ON FUNCTION {function}() FROM PUBLIC",
+            function = self.function(table),
+            body = dollar_quoted(&format!("\n{variables}BEGIN\n{body}  RETURN NEW;\nEND\n")),
         )
     }
 
@@ -336,7 +381,7 @@ impl Writer<'_> {
     /// Returns the statement that comes first in a transaction that changes rows. It turns other triggers off, if the user may
     /// do that.
     fn quiet(&self) -> Vec<String> {
-        match self.found.is_superuser && self.found.has_update_triggers {
+        match self.found.is_quiet && self.found.has_update_triggers {
             true => vec!["SET LOCAL session_replication_role = replica".to_owned()],
             false => Vec::new(),
         }
@@ -454,6 +499,27 @@ fn moment(column: &str, sql_type: &str) -> String {
 /// The condition of times that no key can have.
 pub(super) fn is_no_moment(column: &str) -> String {
     format!("NOT isfinite({column})")
+}
+
+/// Returns a text as a function's body writes it: its session may have `standard_conforming_strings` off, so that a backslash would
+/// take the quote behind it into the text.
+fn literal_anywhere(text: &str) -> String {
+    match text.contains('\\') {
+        true => format!("E{}", literal(&text.replace('\\', "\\\\"))),
+        false => literal(text),
+    }
+}
+
+/// Returns a text between dollar signs. A column's name may have any of these marks in it, so it takes one that the text
+/// does not have.
+fn dollar_quoted(text: &str) -> String {
+    let mut mark = "$ordid$".to_owned();
+    let mut number = 0;
+    while text.contains(&mark) {
+        number += 1;
+        mark = format!("$ordid{number}$");
+    }
+    format!("{mark}{text}{mark}")
 }
 
 fn concurrently(schema: &str, name: &str, sql: &str) -> Statement {

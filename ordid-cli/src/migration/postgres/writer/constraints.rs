@@ -5,8 +5,11 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 use super::{BRIEF, NONE, Writer, concurrently};
 use crate::migration::{
     model::{Action, Check, Statement, Step},
-    postgres::{is_indexed, quote},
-    subject::{Column, Index, Moved, Words, literal, named, pairs, replace_identifier},
+    postgres::quote,
+    subject::{
+        Column, Index, Moved, Words, find_outside, literal, named, named_by_column, pairs,
+        replace_identifier,
+    },
 };
 
 impl Writer<'_> {
@@ -76,6 +79,7 @@ impl Writer<'_> {
                     statements.extend(self.comment_on(table, index, &name));
                 }
             }
+            statements.extend(self.lost_indexes(table, Column::new_name));
             statements.push(Statement::new(format!("ANALYZE {}", self.table(table))).waiting());
         }
         Self::step(
@@ -205,28 +209,80 @@ impl Writer<'_> {
         pairs(&self.found.tables, words, word, other)
     }
 
-    /// The counts under the lock: links that only one of two columns has. Columns that cannot be NULL have no such rows, and
-    /// those without an index would be read as a whole.
+    /// The counts under the lock: links that only one of two columns has. Columns that cannot be NULL have no such rows. The
+    /// others have an index of such rows alone, since a count that reads a table would keep everybody waiting.
     pub(super) fn lost_links(&self, word: &str, other: fn(&Column) -> String) -> Vec<Check> {
         let mut checks = Vec::new();
         for table in &self.found.tables {
-            for (column, _) in table.references().filter(|(it, _)| !it.not_null) {
-                if !is_indexed(table, column) {
-                    continue;
-                }
+            for column in nullable(table) {
                 checks.push(Check::new(
                     format!("rows of {} without a {word} {}", table.title(), column.name),
                     format!(
-                        "SELECT count(*) FROM {} WHERE {} IS NULL AND {} IS NOT NULL",
+                        "SELECT count(*) FROM {} WHERE {}",
                         self.table(table),
-                        quote(&other(column)),
-                        quote(&column.name)
+                        is_lost(column, other)
                     ),
                 ));
             }
         }
         checks
     }
+
+    /// The indexes of the rows that [`lost_links`](Self::lost_links) counts. They are empty if all is well.
+    pub(super) fn lost_indexes(
+        &self,
+        table: &Moved,
+        other: fn(&Column) -> String,
+    ) -> Vec<Statement> {
+        let index = |column: &Column| {
+            let name = Self::lost_name(table, column);
+            concurrently(
+                &table.schema,
+                &name,
+                &format!(
+                    "CREATE INDEX CONCURRENTLY {} ON {} ({}) WHERE {}",
+                    quote(&name),
+                    self.table(table),
+                    quote(&column.name),
+                    is_lost(column, other)
+                ),
+            )
+        };
+        nullable(table).map(index).collect()
+    }
+
+    fn lost_name(table: &Moved, column: &Column) -> String {
+        named_by_column("ordid_lost_", &table.name, &column.name)
+    }
+
+    /// Drops these indexes when the rows are counted.
+    pub(super) fn drop_lost_indexes(&self) -> Vec<String> {
+        let mut statements = Vec::new();
+        for table in &self.found.tables {
+            let names = nullable(table).map(|column| Self::lost_name(table, column));
+            statements.extend(
+                names.map(|name| format!("DROP INDEX IF EXISTS {}", self.in_schema(table, &name))),
+            );
+        }
+        statements
+    }
+}
+
+/// Returns the referring columns that may be NULL.
+fn nullable(table: &Moved) -> impl Iterator<Item = &Column> {
+    table
+        .references()
+        .map(|(column, _)| column)
+        .filter(|it| !it.not_null)
+}
+
+/// The condition of rows whose link only the column has that has the name.
+fn is_lost(column: &Column, other: fn(&Column) -> String) -> String {
+    format!(
+        "{} IS NULL AND {} IS NOT NULL",
+        quote(&other(column)),
+        quote(&column.name)
+    )
 }
 
 /// Returns the statement that gives a constraint its comment, if there is one.
@@ -245,25 +301,19 @@ fn renamed_index(definition: &str, name: &str) -> String {
     } else {
         ""
     };
-    let behind = definition
-        .split_once(" ON ")
-        .map_or("", |(_, behind)| behind);
-    format!(
-        "CREATE {unique}INDEX CONCURRENTLY {} ON {behind}",
-        quote(name)
-    )
+    let behind = find_outside(definition, " ON ").map_or("", |at| &definition[at..]);
+    format!("CREATE {unique}INDEX CONCURRENTLY {}{behind}", quote(name))
 }
 
 /// Replaces a column in the lists of an index, not in the names before them, nor in its options or its tablespace.
 fn replace_columns(definition: &str, column: &Column) -> String {
-    let end = definition
-        .rfind(" WITH (")
-        .or_else(|| definition.rfind(" TABLESPACE "))
+    let end = find_outside(definition, " WITH (")
+        .or_else(|| find_outside(definition, " TABLESPACE "))
         .unwrap_or(definition.len());
     let (definition, options) = definition.split_at(end);
-    let start = definition.find(" USING ").unwrap_or(0);
+    let start = find_outside(definition, " USING ").unwrap_or(0);
     let (head, lists) = definition.split_at(start);
-    let start = lists.find('(').unwrap_or(0);
+    let start = find_outside(lists, "(").unwrap_or(0);
     let (method, lists) = lists.split_at(start);
     let new = quote(&column.new_name());
     format!(

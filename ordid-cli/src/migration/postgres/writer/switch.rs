@@ -39,7 +39,7 @@ impl Writer<'_> {
 
     pub(super) fn switch(&self) -> Step {
         let main = self.table(self.main());
-        let mut sql = Vec::new();
+        let mut sql = self.drop_lost_indexes();
         for table in &self.found.tables {
             for (_, foreign_key) in table.references() {
                 sql.push(drop_constraint(&self.table(table), &foreign_key.name));
@@ -215,7 +215,7 @@ impl Writer<'_> {
     }
 
     pub(in crate::migration::postgres) fn back(&self) -> Vec<Step> {
-        let mut sql = Vec::new();
+        let mut sql = self.drop_lost_indexes();
         for table in &self.found.tables {
             for (_, foreign_key) in table.references() {
                 sql.push(drop_constraint(&self.table(table), &foreign_key.name));
@@ -264,10 +264,10 @@ impl Writer<'_> {
         for table in &self.found.tables {
             let name = self.table(table);
             for (_, foreign_key) in table.references() {
-                let definition = foreign_key.definition.replace(" NOT VALID", "");
                 sql.push(format!(
-                    "ALTER TABLE {name} ADD CONSTRAINT {} {definition} NOT VALID",
+                    "ALTER TABLE {name} ADD CONSTRAINT {} {} NOT VALID",
                     quote(&foreign_key.name),
+                    foreign_key.definition,
                 ));
                 sql.extend(comment_on(
                     &name,
@@ -283,19 +283,35 @@ impl Writer<'_> {
                 );
             }
         }
-        let mut steps = vec![
-            Self::step(
-                "check",
-                "Counts and joins new and old keys: there is no way back unless every row has its old key, and every reference \
-                 its row"
+        let indexes: Vec<Statement> = (self.found.tables.iter())
+            .flat_map(|table| self.lost_indexes(table, Column::old_name))
+            .collect();
+        // The check comes first: if it refuses the way back, the move can still be finished.
+        let mut steps = vec![Self::step(
+            "check",
+            "Counts and joins new and old keys: there is no way back unless every row has its old key, and every reference \
+             its row"
+                .to_owned(),
+            NONE,
+            self.rows(300_000.0),
+            Action::Check {
+                checks: self.pairs("old", Column::old_name),
+                guards: Vec::new(),
+            },
+        )];
+        if !indexes.is_empty() {
+            steps.push(Self::step(
+                "indexes",
+                "Builds indexes of the rows without their old reference, of which there are none: they are counted under the lock"
                     .to_owned(),
                 NONE,
-                self.rows(300_000.0),
-                Action::Check {
-                    checks: self.pairs("old", Column::old_name),
-                    guards: Vec::new(),
+                self.rows(1_000_000.0),
+                Action::Online {
+                    statements: indexes,
                 },
-            ),
+            ));
+        }
+        steps.extend([
             Self::step(
                 "switch_back",
                 "In one transaction: gives the old columns their names again, and the table its old primary key".to_owned(),
@@ -322,7 +338,7 @@ impl Writer<'_> {
                     statements: validate,
                 },
             ),
-        ];
+        ]);
         steps.extend(self.undo());
         steps
     }
