@@ -34,7 +34,12 @@ pub(super) fn trials(server: &str, add: &mut impl FnMut(&str, fn(&str) -> Result
     add("a_query_that_takes_too_long_is_said", too_long);
     add("a_table_that_is_not_there_is_wrong_use", |url| {
         let line = refused(&["doctor", url, "--table", "nowhere"], 2)?;
-        demand(line.contains("no table nowhere"), || line.clone())
+        demand(line.contains("no table nowhere"), || line.clone())?;
+        run(url, "CREATE TABLE customers (id integer PRIMARY KEY)")?;
+        let line = refused(&["doctor", url, "--table", "customer"], 2)?;
+        let is_near =
+            line.contains("no table customer") && line.ends_with("; did you mean `customers`?");
+        demand(is_near, || line.clone())
     });
     add("sarif_and_html_are_written", sarif_and_html);
     add("ctrl_c_ends_it", interrupted);
