@@ -1,7 +1,7 @@
 //! Counts of what is wrong, each of which has to be 0 before the switch, and before the way back.
 
 use super::{
-    apply::Run,
+    apply::{Run, Stop},
     journal::Phase,
     model::{Action, Check, Guard},
     session::Session,
@@ -34,7 +34,7 @@ impl Run<'_> {
     /// # Errors
     ///
     /// One of them is not 0, or no number: nothing is switched.
-    pub(crate) async fn validate(&mut self, checks: &[Check]) -> Result<(), Failure> {
+    pub(crate) async fn validate(&mut self, checks: &[Check]) -> Result<(), Stop> {
         for check in checks {
             let wrong = self.count(check).await?;
             if wrong == 0 {
@@ -45,7 +45,7 @@ impl Run<'_> {
                 _ => check.what.clone(),
             };
             let find = check.find.as_ref().unwrap_or(&check.sql);
-            return Err(Failure::could_not(match self.plan.engine {
+            return Err(Stop::Wrong(Failure::could_not(match self.plan.engine {
                 // All of it is one transaction.
                 Engine::Sqlite => format!(
                     "the validation has found {wrong} {what}; nothing was changed: find them by `{find}`, correct them, and go on \
@@ -65,7 +65,7 @@ impl Run<'_> {
                         "the validation has found {wrong} {what}; find them by `{find}`; {advice}"
                     )
                 }
-            }));
+            })));
         }
         Ok(())
     }
@@ -75,16 +75,16 @@ impl Run<'_> {
     /// # Errors
     ///
     /// The answer is no number.
-    pub(crate) async fn count(&mut self, check: &Check) -> Result<i64, Failure> {
+    pub(crate) async fn count(&mut self, check: &Check) -> Result<i64, Stop> {
         let value = self.session.value_of_all_rows(&check.sql).await?;
         let number = value.as_deref().and_then(|text| text.parse().ok());
         number.ok_or_else(|| {
-            Failure::could_not(format_args!(
+            Stop::Wrong(Failure::could_not(format_args!(
                 "the count of {} is no number but {}: `{}`",
                 check.what,
                 value.as_deref().unwrap_or("NULL"),
                 check.sql
-            ))
+            )))
         })
     }
 
@@ -110,7 +110,7 @@ impl Run<'_> {
         }
         for step in &plan.steps {
             if let Action::Check { checks, guards } = &step.action {
-                self.progress.say(&step.name);
+                self.progress.begin(&step.title(), None);
                 self.guard(guards).await?;
                 self.validate(checks).await?;
             }
