@@ -311,7 +311,12 @@ impl<'p> Run<'p> {
         // What is lost if it gets no lock at its end.
         let mut work = Duration::try_from_secs_f64(step.seconds).unwrap_or_default();
         loop {
-            let patience = self.patience(statement, work);
+            let patience = patience(
+                self.plan.engine,
+                statement.waits,
+                self.options.lock_timeout,
+                work,
+            );
             let begun = Instant::now();
             let Err(fault) = self.try_online(statement, patience).await else {
                 return Ok(());
@@ -320,22 +325,12 @@ impl<'p> Run<'p> {
             if statement.waits && fault.is_contention && lost > NOTABLE {
                 work = work.max(lost);
                 say(&format!(
-                    "the step {} lost {:.0} s of work and begins again: others held a lock that it needs at its end",
+                    "the step {} lost {:.0} s of work, as others held a lock that it needs at its end",
                     step.title(),
                     lost.as_secs_f64()
                 ));
             }
             self.again(fault, &mut attempt).await?;
-        }
-    }
-
-    /// Returns how long a statement may wait for its locks. Others wait behind MySQL's online DDL at its end, too; but a rebuild that
-    /// does not get its lock is lost, and begins again.
-    fn patience(&self, statement: &Statement, work: Duration) -> Option<Duration> {
-        match (statement.waits, self.plan.engine) {
-            (true, Engine::Postgres) => None,
-            (true, _) => Some(self.options.lock_timeout.max(LONGEST_WAIT.min(work / 10))),
-            (false, _) => Some(self.options.lock_timeout),
         }
     }
 
@@ -480,6 +475,21 @@ impl<'p> Run<'p> {
     }
 }
 
+/// Returns how long a statement may wait for its locks. Others wait behind MySQL's online DDL, too; but a rebuild that does not get
+/// its lock is lost, and begins again.
+fn patience(
+    engine: Engine,
+    waits: bool,
+    lock_timeout: Duration,
+    work: Duration,
+) -> Option<Duration> {
+    match (waits, engine) {
+        (true, Engine::Postgres) => None,
+        (true, _) => Some(lock_timeout.max(LONGEST_WAIT.min(work / 10))),
+        (false, _) => Some(lock_timeout),
+    }
+}
+
 /// Returns the quoted name of a table, if a statement has it. A schema and a table may have dots in their names.
 fn quoted_in(engine: Engine, title: &str, sql: &str) -> Option<String> {
     let quote = |schema: &str, name: &str| match engine {
@@ -496,4 +506,48 @@ fn quoted_in(engine: Engine, title: &str, sql: &str) -> Option<String> {
 pub(crate) fn say(line: &str) {
     // If stderr is closed, there is nobody to tell.
     let _ = writeln!(io::stderr(), "ordid: {}", without_password(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rebuild_waits_for_its_lock_by_the_work_that_would_be_lost() {
+        let seconds = Duration::from_secs;
+        let brief = Duration::from_millis(500);
+        for (work, lock_timeout, expected) in [
+            (seconds(1), brief, brief),
+            (seconds(50), brief, seconds(5)),
+            (seconds(3600), brief, seconds(30)),
+            (seconds(3600), seconds(60), seconds(60)),
+        ] {
+            for engine in [Engine::Mysql, Engine::Mariadb] {
+                assert_eq!(patience(engine, true, lock_timeout, work), Some(expected));
+                assert_eq!(
+                    patience(engine, false, lock_timeout, work),
+                    Some(lock_timeout)
+                );
+            }
+        }
+        assert_eq!(patience(Engine::Postgres, true, brief, seconds(1)), None);
+        assert_eq!(
+            patience(Engine::Postgres, false, brief, seconds(1)),
+            Some(brief)
+        );
+    }
+
+    #[test]
+    fn tables_of_a_statement_are_found_also_with_dots_in_their_names() {
+        let of = |engine, title, sql| quoted_in(engine, title, sql);
+        let sql = "ALTER TABLE `shop.a`.`orders` ADD x int";
+        assert_eq!(
+            of(Engine::Mysql, "shop.a.orders", sql).as_deref(),
+            Some("`shop.a`.`orders`")
+        );
+        assert_eq!(of(Engine::Mysql, "shop.a.order", sql), None);
+        let sql = "LOCK TABLE \"public\".\"orders\" IN ACCESS EXCLUSIVE MODE";
+        assert!(of(Engine::Postgres, "public.orders", sql).is_some());
+        assert!(of(Engine::Postgres, "public.lines", sql).is_none());
+    }
 }

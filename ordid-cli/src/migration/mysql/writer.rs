@@ -37,8 +37,8 @@ use crate::{
 const BRIEF: &str = "each table for some milliseconds, once its running transactions are done; nobody waits longer than the lock \
                      timeout";
 const NONE: &str = "no table";
-const REBUILT: &str = "no table while it is rebuilt; at the end each table for some milliseconds, once its running transactions are done: \
-                       others wait no longer than a tenth of the rebuild, 30 s at most, or the lock timeout";
+const REBUILT: &str = "no table while it is rebuilt; at the beginning and the end each table for some milliseconds, once its running \
+                       transactions are done: others wait no longer than a tenth of the rebuild, 30 s at most, or the lock timeout";
 /// The time in UTC: `UNIX_TIMESTAMP` would read a local time, of which an hour comes twice a year.
 const NOW: &str = "UTC_TIMESTAMP(6)";
 const ONLINE: &str = ", ALGORITHM=INPLACE, LOCK=NONE";

@@ -58,8 +58,8 @@ impl Writer<'_> {
         Action::References {
             read: self.part(),
             session: vec![format!(
-                "CREATE TEMPORARY TABLE IF NOT EXISTS {rows} (n BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, position BIGINT NOT NULL DEFAULT 0) \
-                 ENGINE=InnoDB AS SELECT {} FROM {child} AS c WHERE FALSE",
+                "CREATE TEMPORARY TABLE IF NOT EXISTS {rows} (n BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, position BIGINT \
+                 NOT NULL DEFAULT 0) ENGINE=InnoDB AS SELECT {} FROM {child} AS c WHERE FALSE",
                 each(&|at, it| format!("c.{it} AS k{at}"), ", ")
             )],
             collect: vec![
