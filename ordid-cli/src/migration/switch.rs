@@ -104,18 +104,17 @@ impl Run<'_> {
 
     /// The counts under the locks took too long: tried again, they may find their pages in memory.
     fn slow(&self, times: u32) -> Stop {
-        let millis = self.options.lock_timeout.as_millis();
-        if times < SLOW_CHECKS {
+        if times < SLOW_CHECKS.min(self.options.attempts) {
             return Stop::Fault(Fault {
-                message: format!("the last count takes longer than {millis} ms"),
+                message: "the counts under the lock took longer than the lock timeout".to_owned(),
                 sql: String::new(),
                 is_contention: true,
                 is_lost: false,
             });
         }
         Stop::Wrong(Failure::could_not(format_args!(
-            "nothing is switched: {times} times the last count under the locks took longer than others may wait, {millis} ms; go on \
-             with {} and a longer --lock-timeout, when it may be so long",
+            "the counts under the lock took longer than the lock timeout in {times} attempts, and the locks were let go each time; go \
+             on with {}, when the server has less to do, or with a longer --lock-timeout",
             self.way_on()
         )))
     }
@@ -139,7 +138,8 @@ impl Run<'_> {
             self.session.execute(statement).await?;
         }
         let locked = Instant::now();
-        self.count_within(tests.checks, is_transaction).await?;
+        self.validate_under_lock(tests.checks, is_transaction)
+            .await?;
         // Elsewhere a query of the catalog opens tables, and takes too long for a lock.
         if is_transaction {
             self.guard(tests.guards).await.map_err(Stop::Wrong)?;
@@ -171,7 +171,11 @@ impl Run<'_> {
     }
 
     /// Asks each count, for no longer than others may wait.
-    async fn count_within(&mut self, checks: &[Check], is_transaction: bool) -> Result<(), Stop> {
+    async fn validate_under_lock(
+        &mut self,
+        checks: &[Check],
+        is_transaction: bool,
+    ) -> Result<(), Stop> {
         let begun = Instant::now();
         for check in checks {
             let left = self.options.lock_timeout.saturating_sub(begun.elapsed());
