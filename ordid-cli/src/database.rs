@@ -10,7 +10,12 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqlitePoolOptions},
 };
 
-use crate::{engine::Engine, failure::Failure, output::shell_word, pooler};
+use crate::{
+    engine::Engine,
+    failure::{Failure, shown},
+    output::shell_word,
+    pooler,
+};
 
 /// The variable of the environment that has the URL where the argument is left out.
 pub(crate) const VARIABLE: &str = "DATABASE_URL";
@@ -47,7 +52,10 @@ impl Database {
     /// session's settings to other programs. No message has the URL, which may have a password.
     pub(crate) async fn connect(url: &str, access: Access) -> Result<Self, Failure> {
         let cannot = |error: sqlx::Error| {
-            Failure::could_not(format_args!("cannot connect to the database: {error}"))
+            Failure::could_not(format_args!(
+                "cannot connect to the database: {}",
+                shown(&error)
+            ))
         };
         if is_server(url) && cuts_password(url) {
             return Err(Failure::wrong(
@@ -201,7 +209,7 @@ async fn try_once<C: Connection>(options: &C::Options, place: &str) -> Result<C,
     match tokio::time::timeout(PATIENCE, C::connect_with(options)).await {
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(sqlx::Error::Io(error))) => Err(failed(&error)),
-        Ok(Err(error)) => Err(failed(&error)),
+        Ok(Err(error)) => Err(failed(&shown(&error))),
         Err(_) => Err(failed(&format_args!(
             "it has not answered within {} s",
             PATIENCE.as_secs()

@@ -7,6 +7,8 @@ use std::{
     process::ExitCode,
 };
 
+use sqlx::postgres::PgDatabaseError;
+
 /// The exit code of a command that found something.
 pub(crate) const FINDINGS: u8 = 1;
 /// The exit code of wrong arguments or input.
@@ -52,6 +54,15 @@ impl Failure {
     /// The work could not be done.
     pub(crate) fn could_not(message: impl fmt::Display) -> Self {
         Self::CouldNot(message.to_string())
+    }
+
+    /// Says more behind the message.
+    pub(crate) fn and(self, more: impl fmt::Display) -> Self {
+        match self {
+            Self::WrongUse(message) => Self::WrongUse(format!("{message}; {more}")),
+            Self::CouldNot(message) => Self::CouldNot(format!("{message}; {more}")),
+            Self::NoReader => Self::NoReader,
+        }
     }
 
     /// Returns the exit code.
@@ -118,7 +129,23 @@ impl From<io::Error> for Failure {
 /// The server refused, or cannot be reached. Commands that know more say so by [`Failure::could_not`].
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
-        Self::could_not(format_args!("the database refused: {error}"))
+        Self::could_not(format_args!("the database refused: {}", shown(&error)))
+    }
+}
+
+/// Returns an error as people read it. The driver ends PostgreSQL's errors with the number of a line, which is one of the server's
+/// own sources and not of any SQL.
+pub(crate) fn shown(error: &sqlx::Error) -> String {
+    let text = error.to_string();
+    let line = error
+        .as_database_error()
+        .and_then(|error| error.try_downcast_ref::<PgDatabaseError>())
+        .and_then(PgDatabaseError::line);
+    match line {
+        Some(line) => text
+            .trim_end_matches(&format!(" at line {line}"))
+            .to_owned(),
+        None => text,
     }
 }
 

@@ -109,6 +109,18 @@ pub(crate) async fn check_server(session: &mut Session) -> Result<(), Failure> {
     }
 }
 
+/// Refuses a user who may not create the triggers of a move.
+///
+/// # Errors
+///
+/// The server would refuse them.
+pub(crate) async fn check_triggers(session: &mut Session) -> Result<(), Failure> {
+    match session.engine() {
+        Engine::Mysql | Engine::Mariadb => mysql::check_triggers(session).await,
+        _ => Ok(()),
+    }
+}
+
 /// Refuses the steps of a phase that read rows while a policy of PostgreSQL hides some of them from this user. In a
 /// transaction that has used a table this says that its statements have seen all rows: a policy is changed under a lock
 /// that nobody else has meanwhile.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sqlx::{Executor as _, PgConnection, Row as _};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 
 /// How often it looks: a busy pooler may give a client the same session for some time.
 const LOOKS: usize = 5;
@@ -32,7 +32,8 @@ pub(crate) async fn refuse(
 ) -> Result<(), Failure> {
     let cannot = |error: sqlx::Error| {
         Failure::could_not(format_args!(
-            "the database does not name its session: {error}"
+            "the database does not name its session: {}",
+            shown(&error)
         ))
     };
     let shares = shares_sessions(one, other).await.map_err(cannot)?;

@@ -675,6 +675,16 @@ fn advise_quotes_tables_as_the_engine_does() {
 }
 
 #[test]
+fn advise_takes_a_library_with_hyphens_or_as_its_crate_is_called() {
+    for (name, other) in [("sea-orm", "sea_orm"), ("tokio-postgres", "tokio_postgres")] {
+        let run = ordid(&["advise", "postgres", "--library", name]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let same = ordid(&["advise", "postgres", "--library", other]);
+        assert_eq!(same.stdout, run.stdout, "{}", same.stderr);
+    }
+}
+
+#[test]
 fn colours_are_written_only_where_they_are_wanted() {
     let colored = |arguments: &[&str]| ordid(arguments).stdout.contains('\x1b');
     assert!(!colored(&["inspect", KEY]));

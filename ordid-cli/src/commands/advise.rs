@@ -126,9 +126,10 @@ enum Library {
     /// Diesel
     Diesel,
     /// SeaORM
-    #[value(alias = "seaorm")]
+    #[value(aliases = ["seaorm", "sea_orm"])]
     SeaOrm,
     /// tokio-postgres
+    #[value(alias = "tokio_postgres")]
     TokioPostgres,
     /// mysql_async
     #[value(alias = "mysql_async")]

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `table` | the table |
 //! | `state` | `ready` (all but the switch), `switched`, `rolled_back` or `finished` |
-//! | `steps` | the steps that this run has done: `step`, `seconds` |
+//! | `steps` | the steps that this run has done: `step`, `on` (the column, if there are several of the name), `seconds` |
 //! | `rows` | rows that this run has given keys or references |
 //! | `retries` | how often it let a lock go and tried again |
 //! | `switch_millis` | how long the switch held its locks, or null |
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// Do everything but the switch, which a later run with --resume does
     #[arg(long, conflicts_with_all = ["rollback", "finish"])]
     no_switch: bool,
-    /// How many rows a transaction changes
+    /// How many rows a transaction changes: rows of the table, or rows that refer to it
     #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     chunk: u32,
     /// How many milliseconds it waits between two of them
@@ -93,7 +93,8 @@ impl Arguments {
                 self.plan.display()
             )));
         }
-        let summary = interrupt::run(|interrupt| self.carry_out(&plan, interrupt))?;
+        let lines = (!output.is_json()).then_some(&mut *output);
+        let summary = interrupt::run(|interrupt| self.carry_out(&plan, interrupt, lines))?;
         match output.is_json() {
             true => output.json(&summary)?,
             false => self.show(output, &plan, &summary)?,
@@ -101,7 +102,12 @@ impl Arguments {
         Ok(Outcome::Fine)
     }
 
-    async fn carry_out(&self, plan: &Plan, interrupt: Interrupt) -> Result<Summary, Failure> {
+    async fn carry_out<'p>(
+        &self,
+        plan: &'p Plan,
+        interrupt: Interrupt,
+        output: Option<&'p mut Output>,
+    ) -> Result<Summary, Failure> {
         let mut session = Session::connect(&self.url, Access::Write).await?;
         if session.engine() != plan.engine {
             return Err(Failure::wrong(format_args!(
@@ -141,6 +147,7 @@ impl Arguments {
         let in_transaction = plan.engine == Engine::Sqlite;
         if entry == Entry::beginning(Phase::Steps) {
             check_others(&mut session, plan).await?;
+            migration::check_triggers(&mut session).await?;
         }
         migration::check_policies(&mut session, plan, entry.phase).await?;
         if found.is_none() && entry.phase == Phase::Steps {
@@ -167,7 +174,6 @@ impl Arguments {
         if entry.phase == Phase::Steps && session.has_hidden_replicas().await? {
             say(HIDDEN_LAG);
         }
-        let rows = u64::try_from(plan.rows).unwrap_or(0);
         let mut run = Run {
             plan,
             options: Options {
@@ -181,7 +187,8 @@ impl Arguments {
             session,
             interrupt,
             entry,
-            progress: Progress::new("move", rows),
+            progress: Progress::new("move", 0).with_lines(),
+            output,
             summary: Summary {
                 table: plan.table.clone(),
                 ..Summary::default()
@@ -302,9 +309,6 @@ impl Arguments {
 
     fn show(&self, output: &mut Output, plan: &Plan, summary: &Summary) -> Result<(), Failure> {
         let map_table = &plan.map_table;
-        for done in &summary.steps {
-            output.line(&format!("{:<14} {:>9.2} s", done.step, done.seconds))?;
-        }
         let plan = format!(
             "{}{}",
             shell_word(&self.plan.to_string_lossy()),

@@ -49,7 +49,7 @@ use crate::{
     database::{Access, Database},
     engine::Engine,
     failure::{Failure, Outcome},
-    interrupt,
+    interrupt, near,
     output::Output,
     progress::Progress,
     report,
@@ -225,10 +225,17 @@ impl Arguments {
                 .any(|table| name == table.name.name || name == table.name.to_string())
         };
         match self.table.iter().find(|name| !is_there(name)) {
-            Some(name) => Err(Failure::wrong(format_args!(
-                "the database has no table {name}; this user sees {} tables",
-                rules::grouped(tables.len())
-            ))),
+            Some(name) => {
+                let known: Vec<String> = match name.contains('.') {
+                    true => tables.iter().map(|it| it.name.to_string()).collect(),
+                    false => tables.iter().map(|it| it.name.name.clone()).collect(),
+                };
+                Err(Failure::wrong(format_args!(
+                    "the database has no table {name}; this user sees {} tables{}",
+                    rules::grouped(tables.len()),
+                    near::suggestion(name, known.iter().map(String::as_str))
+                )))
+            }
             None => Ok(()),
         }
     }

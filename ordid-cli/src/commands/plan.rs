@@ -5,7 +5,7 @@
 //!
 //! | field | content |
 //! |---|---|
-//! | `ordid_plan` | the version of this form, 2 |
+//! | `ordid_plan` | the version of this form, 3 |
 //! | `id` | a random number of this plan |
 //! | `engine`, `server` | `postgres`, `mysql`, `mariadb` or `sqlite`, and its version |
 //! | `table`, `schema`, `name` | the table for people, and the parts of its name; SQLite has no schema |
@@ -14,7 +14,7 @@
 //! | `notes` | what one should know before: dangers first, guesses last |
 //! | `journal` | the table in which `apply` keeps how far it is |
 //! | `map_table` | the table that keeps old and new keys, if `apply` gets `--keep-map` |
-//! | `steps`, `undo`, `back`, `map`, `finish` | lists of steps: the move, the ways back before and after its switch, the map, and its end. A step has `name`, `what`, `locks`, `seconds` (an estimate), `do` (how it is carried out) and its SQL |
+//! | `steps`, `undo`, `back`, `map`, `finish` | lists of steps: the move, the ways back before and after its switch, the map, and its end. A step has `name`, `on` (the column that it fills, if it is one of several steps of the name), `what`, `locks`, `seconds` (an estimate), `do` (how it is carried out) and its SQL |
 //! | `catalog` | the tables as they were found; `apply` refuses others |
 //! | `digest` | SHA-256 of the rest; `apply` refuses a plan whose digest is another one, unless it gets `--edited` |
 

@@ -5,10 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ordid_core::storage::{
+    Dialect as _,
+    dialect::{MySql, Postgres},
+};
 use serde::Serialize;
 
 use super::{
-    backfill::Keys,
+    backfill::{Keys, References},
     check_policies,
     journal::{Entry, Journal, Phase},
     model::{Action, Plan, Statement, Step},
@@ -19,8 +23,14 @@ use crate::{
     engine::Engine,
     failure::{Failure, without_password},
     interrupt::Interrupt,
+    output::Output,
     progress::Progress,
 };
+
+/// The longest wait of others behind a rebuild that would be lost otherwise.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The work whose loss a user is told.
+const NOTABLE: Duration = Duration::from_secs(3);
 
 /// How gently a plan is carried out.
 #[derive(Debug, Clone)]
@@ -63,6 +73,9 @@ pub(crate) struct Summary {
 pub(crate) struct Done {
     /// Its name.
     pub(crate) step: String,
+    /// What it was for, if there are several of the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on: Option<String>,
     /// How long it took.
     pub(crate) seconds: f64,
 }
@@ -73,6 +86,8 @@ pub(crate) enum Stop {
     Fault(Fault),
     /// The tables are not as they have to be.
     Wrong(Failure),
+    /// A count under locks takes longer than others may wait.
+    Slow,
 }
 
 impl From<Fault> for Stop {
@@ -86,6 +101,7 @@ impl From<Stop> for Failure {
         match stop {
             Stop::Fault(fault) => fault.into(),
             Stop::Wrong(failure) => failure,
+            Stop::Slow => Self::could_not("a count takes longer than others may wait"),
         }
     }
 }
@@ -99,6 +115,8 @@ pub(crate) struct Run<'p> {
     pub(crate) entry: Entry,
     pub(crate) progress: Progress,
     pub(crate) summary: Summary,
+    /// Where a line for each step is written when it is done.
+    pub(crate) output: Option<&'p mut Output>,
 }
 
 impl<'p> Run<'p> {
@@ -127,7 +145,7 @@ impl<'p> Run<'p> {
             }
             self.stop_if_interrupted()?;
             let begun = Instant::now();
-            self.progress.say(&step.name);
+            self.progress.begin(&step.title(), self.length(step));
             let is_last = self.entry.step + 1 == list.len();
             let next = match self.entry.phase {
                 _ if is_switch => Entry::beginning(Phase::Switched),
@@ -136,8 +154,9 @@ impl<'p> Run<'p> {
             };
             self.step(step, &next).await?;
             self.entry = next;
-            self.summary.steps.push(Done {
+            self.done(Done {
                 step: step.name.clone(),
+                on: step.on.clone(),
                 seconds: begun.elapsed().as_secs_f64(),
             });
             if is_switch {
@@ -164,6 +183,27 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
+    /// Notes that a step is done, and writes its line at once: a move may take hours.
+    fn done(&mut self, done: Done) {
+        if let Some(output) = &mut self.output {
+            let on = done.on.as_deref().unwrap_or_default();
+            let line = format!("{:<14} {:>9.2} s  {on}", done.step, done.seconds);
+            // A reader that is gone does not stop a move.
+            let _ = self
+                .progress
+                .beside(|| output.line(line.trim_end()).and_then(|()| output.flush()));
+        }
+        self.summary.steps.push(done);
+    }
+
+    /// Returns how many rows a step works through, if that is known.
+    fn length(&self, step: &Step) -> Option<u64> {
+        match step.action {
+            Action::Keys { .. } | Action::Rebuild { .. } => u64::try_from(self.plan.rows).ok(),
+            _ => None,
+        }
+    }
+
     /// Returns the steps of the journal's phase.
     fn list(&self) -> &'p [Step] {
         let plan = self.plan;
@@ -185,7 +225,7 @@ impl<'p> Run<'p> {
                 let mut attempt = 0;
                 loop {
                     match self.transaction(statements, next).await {
-                        Ok(()) => return Ok(()),
+                        Ok(_) => return Ok(()),
                         Err(stop) => self.after(stop, &mut attempt).await?,
                     }
                 }
@@ -195,7 +235,7 @@ impl<'p> Run<'p> {
             Action::Online { statements } => {
                 for statement in statements {
                     self.stop_if_interrupted()?;
-                    self.online(statement).await?;
+                    self.online(step, statement).await?;
                 }
             }
             Action::Keys {
@@ -212,7 +252,24 @@ impl<'p> Run<'p> {
                 };
                 self.keys(&keys).await?;
             }
-            Action::References { read, write } => self.references(read, write).await?,
+            Action::References {
+                read,
+                session,
+                collect,
+                rows,
+                row,
+                write,
+            } => {
+                let references = References {
+                    read,
+                    session,
+                    collect,
+                    rows,
+                    row,
+                    write,
+                };
+                self.references(&references).await?;
+            }
             Action::Wait { list } => self.wait(list).await?,
             Action::Check { checks, guards } => {
                 self.guard(guards).await?;
@@ -224,18 +281,19 @@ impl<'p> Run<'p> {
         Ok(journal.enter(&mut self.session, &next).await?)
     }
 
-    /// Sends statements and the entry behind them in one transaction.
+    /// Sends statements and the entry behind them in one transaction. Returns how many rows the statements have changed.
     pub(crate) async fn transaction(
         &mut self,
         statements: &[String],
         next: &Entry,
-    ) -> Result<(), Stop> {
+    ) -> Result<u64, Stop> {
         self.session
             .lock_timeout(Some(self.options.lock_timeout))
             .await?;
         self.session.begin().await?;
+        let mut changed = 0;
         for statement in statements {
-            self.session.execute(statement).await?;
+            changed += self.session.execute(statement).await?;
         }
         check_policies(&mut self.session, self.plan, self.entry.phase)
             .await
@@ -244,30 +302,49 @@ impl<'p> Run<'p> {
             .enter(&mut self.session, next)
             .await?;
         self.session.execute("COMMIT").await?;
-        Ok(())
+        Ok(changed)
     }
 
     /// Sends a statement that commits by itself, unless an earlier run has done so.
-    pub(crate) async fn online(&mut self, statement: &Statement) -> Result<(), Failure> {
+    async fn online(&mut self, step: &Step, statement: &Statement) -> Result<(), Failure> {
         let mut attempt = 0;
+        // What is lost if it gets no lock at its end.
+        let mut work = Duration::try_from_secs_f64(step.seconds).unwrap_or_default();
         loop {
-            match self.try_online(statement).await {
-                Ok(()) => return Ok(()),
-                Err(fault) => self.again(fault, &mut attempt).await?,
+            let patience = patience(
+                self.plan.engine,
+                statement.waits,
+                self.options.lock_timeout,
+                work,
+            );
+            let begun = Instant::now();
+            let Err(fault) = self.try_online(statement, patience).await else {
+                return Ok(());
+            };
+            let lost = begun.elapsed().saturating_sub(patience.unwrap_or_default());
+            if statement.waits && fault.is_contention && lost > NOTABLE {
+                work = work.max(lost);
+                say(&format!(
+                    "the step {} lost {:.0} s of work, as others held a lock that it needs at its end",
+                    step.title(),
+                    lost.as_secs_f64()
+                ));
             }
+            self.again(fault, &mut attempt).await?;
         }
     }
 
-    pub(crate) async fn try_online(&mut self, statement: &Statement) -> Result<(), Fault> {
+    async fn try_online(
+        &mut self,
+        statement: &Statement,
+        patience: Option<Duration>,
+    ) -> Result<(), Fault> {
         if let Some(query) = &statement.unless
             && self.session.exists(query).await?
         {
             return Ok(());
         }
-        // MySQL's online DDL waits for its locks at its end, too, and others wait behind it.
-        let may_wait = statement.waits && self.plan.engine == Engine::Postgres;
-        let timeout = (!may_wait).then_some(self.options.lock_timeout);
-        self.session.lock_timeout(timeout).await?;
+        self.session.lock_timeout(patience).await?;
         if let Some(before) = &statement.before {
             self.session.execute(before).await?;
         }
@@ -278,9 +355,9 @@ impl<'p> Run<'p> {
     pub(crate) async fn after(&mut self, stop: Stop, attempt: &mut u32) -> Result<(), Failure> {
         match stop {
             Stop::Fault(fault) => self.again(fault, attempt).await,
-            Stop::Wrong(failure) => {
+            stop @ (Stop::Wrong(_) | Stop::Slow) => {
                 self.session.rollback().await?;
-                Err(failure)
+                Err(stop.into())
             }
         }
     }
@@ -296,7 +373,7 @@ impl<'p> Run<'p> {
             return Err(fault.into());
         }
         if *attempt >= self.options.attempts {
-            return Err(self.gave_up(*attempt, &fault));
+            return Err(self.gave_up(*attempt, &fault).await);
         }
         self.summary.retries += 1;
         self.stop_if_interrupted()?;
@@ -306,18 +383,31 @@ impl<'p> Run<'p> {
     }
 
     /// The locks could not be had.
-    pub(crate) fn gave_up(&self, attempts: u32, fault: &Fault) -> Failure {
-        if fault.is_ended {
-            return Failure::could_not(format_args!(
-                "the counts under the lock took longer than the lock timeout in {attempts} attempts, and the locks were let go each \
-                 time: {}; go on with {}, when the server has less to do, or with a longer --lock-timeout",
-                fault.message,
-                self.way_on()
-            ));
-        }
+    pub(crate) async fn gave_up(&mut self, attempts: u32, fault: &Fault) -> Failure {
+        let tables: Vec<(&str, String)> = (self.plan.catalog.iter())
+            .filter_map(|it| {
+                Some((
+                    it.name.as_str(),
+                    quoted_in(self.plan.engine, &it.name, &fault.sql)?,
+                ))
+            })
+            .collect();
+        let (names, quoted): (Vec<&str>, Vec<String>) = tables.into_iter().unzip();
+        let of = match names.is_empty() {
+            true => String::new(),
+            false => format!(" of {}", names.join(", ")),
+        };
+        let users = match quoted.is_empty() {
+            true => Vec::new(),
+            false => self.session.users_of(&quoted).await,
+        };
+        let users = match users.is_empty() {
+            true => String::new(),
+            false => format!(" (sessions that use them now: {})", users.join(", ")),
+        };
         Failure::could_not(format_args!(
-            "others held the locks in {attempts} attempts: {}; go on with {}, when fewer long transactions run, or with a longer \
-             --lock-timeout",
+            "others held the locks{of} in {attempts} attempts{users}: {}; go on with {}, when fewer long transactions run, or with a \
+             longer --lock-timeout",
             fault.message,
             self.way_on()
         ))
@@ -375,7 +465,8 @@ impl<'p> Run<'p> {
                 self.list().len(),
                 self.way_on(),
                 match self.entry.phase {
-                    Phase::Steps => ", or go back with --rollback",
+                    Phase::Steps if self.entry.position != BETWEEN =>
+                        ", or go back with --rollback",
                     _ => "",
                 }
             ))),
@@ -384,8 +475,79 @@ impl<'p> Run<'p> {
     }
 }
 
+/// Returns how long a statement may wait for its locks. Others wait behind MySQL's online DDL, too; but a rebuild that does not get
+/// its lock is lost, and begins again.
+fn patience(
+    engine: Engine,
+    waits: bool,
+    lock_timeout: Duration,
+    work: Duration,
+) -> Option<Duration> {
+    match (waits, engine) {
+        (true, Engine::Postgres) => None,
+        (true, _) => Some(lock_timeout.max(LONGEST_WAIT.min(work / 10))),
+        (false, _) => Some(lock_timeout),
+    }
+}
+
+/// Returns the quoted name of a table, if a statement has it. A schema and a table may have dots in their names.
+fn quoted_in(engine: Engine, title: &str, sql: &str) -> Option<String> {
+    let quote = |schema: &str, name: &str| match engine {
+        Engine::Postgres => Postgres::quote_table(Some(schema), name),
+        _ => MySql::quote_table(Some(schema), name),
+    };
+    let mut all = title
+        .match_indices('.')
+        .map(|(at, _)| quote(&title[..at], &title[at + 1..]));
+    all.find(|quoted| sql.contains(quoted))
+}
+
 /// Tells the user of something that takes long.
 pub(crate) fn say(line: &str) {
     // If stderr is closed, there is nobody to tell.
     let _ = writeln!(io::stderr(), "ordid: {}", without_password(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rebuild_waits_for_its_lock_by_the_work_that_would_be_lost() {
+        let seconds = Duration::from_secs;
+        let brief = Duration::from_millis(500);
+        for (work, lock_timeout, expected) in [
+            (seconds(1), brief, brief),
+            (seconds(50), brief, seconds(5)),
+            (seconds(3600), brief, seconds(30)),
+            (seconds(3600), seconds(60), seconds(60)),
+        ] {
+            for engine in [Engine::Mysql, Engine::Mariadb] {
+                assert_eq!(patience(engine, true, lock_timeout, work), Some(expected));
+                assert_eq!(
+                    patience(engine, false, lock_timeout, work),
+                    Some(lock_timeout)
+                );
+            }
+        }
+        assert_eq!(patience(Engine::Postgres, true, brief, seconds(1)), None);
+        assert_eq!(
+            patience(Engine::Postgres, false, brief, seconds(1)),
+            Some(brief)
+        );
+    }
+
+    #[test]
+    fn tables_of_a_statement_are_found_also_with_dots_in_their_names() {
+        let of = |engine, title, sql| quoted_in(engine, title, sql);
+        let sql = "ALTER TABLE `shop.a`.`orders` ADD x int";
+        assert_eq!(
+            of(Engine::Mysql, "shop.a.orders", sql).as_deref(),
+            Some("`shop.a`.`orders`")
+        );
+        assert_eq!(of(Engine::Mysql, "shop.a.order", sql), None);
+        let sql = "LOCK TABLE \"public\".\"orders\" IN ACCESS EXCLUSIVE MODE";
+        assert!(of(Engine::Postgres, "public.orders", sql).is_some());
+        assert!(of(Engine::Postgres, "public.lines", sql).is_none());
+    }
 }

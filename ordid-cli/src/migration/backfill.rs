@@ -17,7 +17,12 @@ use ordid_core::{
 };
 
 use super::{apply::Run, model::Plan, session::Cells};
-use crate::failure::Failure;
+use crate::{database::text, failure::Failure};
+
+/// How many chunks of referring rows are listed at a time.
+const LISTED: u32 = 100;
+/// The most rows that are listed at a time, unless a chunk has more: their names are in memory.
+const MOST_LISTED: u32 = 100_000;
 
 /// A clock that shows the time of the row that is next, in microseconds since 1970.
 #[derive(Debug, Default)]
@@ -169,6 +174,28 @@ pub(crate) struct Keys<'p> {
     pub(crate) write: &'p [String],
 }
 
+/// The statements of a step that fills a referring column.
+pub(crate) struct References<'p> {
+    pub(crate) read: &'p str,
+    pub(crate) session: &'p [String],
+    pub(crate) collect: &'p [String],
+    pub(crate) rows: &'p str,
+    pub(crate) row: &'p str,
+    pub(crate) write: &'p [String],
+}
+
+impl References<'_> {
+    /// Returns the statements that write a chunk.
+    fn statements(&self, after: i64, last: i64, rows: &str) -> Vec<String> {
+        let write = self.write.iter().map(|sql| {
+            sql.replace("{after}", &after.to_string())
+                .replace("{last}", &last.to_string())
+                .replace("{rows}", rows)
+        });
+        write.collect()
+    }
+}
+
 impl Run<'_> {
     /// Makes the keys of the rows of the work list that have none yet.
     pub(crate) async fn keys(&mut self, step: &Keys<'_>) -> Result<(), Failure> {
@@ -205,49 +232,111 @@ impl Run<'_> {
         }
     }
 
-    /// Fills a referring column, chunk by chunk of the work list.
-    pub(crate) async fn references(&mut self, read: &str, write: &[String]) -> Result<(), Failure> {
+    /// Fills a referring column, part by part of the work list.
+    pub(crate) async fn references(&mut self, step: &References<'_>) -> Result<(), Failure> {
+        for statement in step.session {
+            self.session.execute(statement).await?;
+        }
+        let size = match step.rows {
+            "" => self.options.chunk,
+            _ => {
+                (self.options.chunk.saturating_mul(LISTED).min(MOST_LISTED)).max(self.options.chunk)
+            }
+        };
         loop {
             self.stop_if_interrupted()?;
-            let after = self.entry.position.to_string();
-            let read = read
-                .replace("{after}", &after)
-                .replace("{chunk}", &self.options.chunk.to_string());
+            let after = self.entry.position;
+            let read = step
+                .read
+                .replace("{after}", &after.to_string())
+                .replace("{chunk}", &size.to_string());
             let Some(last) = self.session.value(&read).await? else {
                 return Ok(());
             };
-            let statements: Vec<String> = write
-                .iter()
-                .map(|sql| sql.replace("{after}", &after).replace("{last}", &last))
-                .collect();
-            let mut entry = self.entry.clone();
-            entry.position = last.parse().unwrap_or(entry.position);
-            let rows = usize::try_from(entry.position - self.entry.position).unwrap_or(0);
-            self.chunk(&statements, entry, rows).await?;
+            let last: i64 = last.parse().unwrap_or(after);
+            if step.rows.is_empty() {
+                let mut entry = self.entry.clone();
+                entry.position = last;
+                let rows = usize::try_from(last - after).unwrap_or(0);
+                let statements = step.statements(after, last, "");
+                self.chunk(&statements, entry, rows).await?;
+            } else {
+                self.part(step, last, size).await?;
+            }
         }
     }
 
-    /// Sends a chunk and its entry in one transaction, which is tried again while others hold its rows.
+    /// Fills the rows that refer to a part of the work list, or the first ones of them. So many rows are listed at a time, since a
+    /// row may have more that refer to it than a list may have.
+    async fn part(&mut self, step: &References<'_>, last: i64, size: u32) -> Result<(), Failure> {
+        let after = self.entry.position;
+        let limited = |sql: &str| {
+            sql.replace("{after}", &after.to_string())
+                .replace("{last}", &last.to_string())
+                .replace("{limit}", &size.to_string())
+        };
+        for sql in step.collect {
+            self.session.execute(&limited(sql)).await?;
+        }
+        let rows = self.session.rows(&limited(step.rows)).await?;
+        let is_whole = u32::try_from(rows.len()).is_ok_and(|count| count < size);
+        let position = |row: &Cells| row.get(1)?.as_deref()?.parse::<i64>().ok();
+        let length = usize::try_from(self.options.chunk).unwrap_or(usize::MAX);
+        let mut changed = 0;
+        let mut chunks = rows.chunks(length).peekable();
+        while let Some(chunk) = chunks.next() {
+            self.stop_if_interrupted()?;
+            let names: Vec<String> = chunk
+                .iter()
+                .map(|row| step.row.replace("{row}", &text(row, 0)))
+                .collect();
+            let mut entry = self.entry.clone();
+            // The last row of the work list may have more rows that refer to it.
+            if let Some(end) = chunk.last().and_then(position) {
+                entry.position = entry.position.max(end - 1);
+            }
+            if is_whole && chunks.peek().is_none() {
+                entry.position = last;
+            }
+            let statements = step.statements(after, last, &names.join(","));
+            changed += self.chunk(&statements, entry, chunk.len()).await?;
+        }
+        if rows.is_empty() {
+            let mut entry = self.entry.clone();
+            entry.position = last;
+            self.chunk(&[], entry, 0).await?;
+        } else if !is_whole && changed == 0 {
+            return Err(Failure::could_not(format_args!(
+                "rows stay without a new reference, of those that this query finds: `{}`; go back with --rollback",
+                limited(step.collect.last().map_or(step.rows, String::as_str))
+            )));
+        }
+        Ok(())
+    }
+
+    /// Sends a chunk and its entry in one transaction, which is tried again while others hold its rows. Returns how many rows it has
+    /// changed.
     async fn chunk(
         &mut self,
         statements: &[String],
         entry: super::journal::Entry,
         rows: usize,
-    ) -> Result<(), Failure> {
+    ) -> Result<u64, Failure> {
         let mut attempt = 0;
-        loop {
+        let changed = loop {
             match self.transaction(statements, &entry).await {
-                Ok(()) => break,
+                Ok(changed) => break changed,
                 Err(stop) => self.after(stop, &mut attempt).await?,
             }
-        }
+        };
         self.entry = entry;
         self.progress.add(u64::try_from(rows).unwrap_or(0));
         self.summary.rows += u64::try_from(rows).unwrap_or(0);
         if !self.options.pause.is_zero() {
             tokio::time::sleep(self.options.pause).await;
         }
-        self.wait_for_replicas().await
+        self.wait_for_replicas().await?;
+        Ok(changed)
     }
 
     async fn wait_for_replicas(&mut self) -> Result<(), Failure> {

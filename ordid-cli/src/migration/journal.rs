@@ -226,9 +226,9 @@ impl<'p> Journal<'p> {
                     "the journal {} has {rows} entries of the plan {} and not one: another plan moves the table",
                     self.plan.journal, self.plan.id
                 ),
+                sql: String::new(),
                 is_contention: false,
                 is_lost: false,
-                is_ended: false,
             }),
         }
     }

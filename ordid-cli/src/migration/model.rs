@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Engine;
 
 /// The version of plan files that this program writes and reads. It changes whenever a field does.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// A move of a table to other keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,6 +118,9 @@ pub(crate) struct Table {
 pub(crate) struct Step {
     /// A short name.
     pub(crate) name: String,
+    /// What it is for, if the plan has several steps of the name: a column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) on: Option<String>,
     /// A sentence that says what it does.
     pub(crate) what: String,
     /// A description of its locks, and of how long it holds them.
@@ -127,6 +130,22 @@ pub(crate) struct Step {
     /// How it is carried out.
     #[serde(flatten)]
     pub(crate) action: Action,
+}
+
+impl Step {
+    /// Returns its name, and what it is for.
+    pub(crate) fn title(&self) -> String {
+        match &self.on {
+            Some(on) => format!("{} {on}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// Says what it is for.
+    pub(crate) fn on(mut self, what: impl Into<String>) -> Self {
+        self.on = Some(what.into());
+        self
+    }
 }
 
 /// How a step is carried out.
@@ -154,11 +173,23 @@ pub(crate) enum Action {
         /// Writes a chunk; `{rows}`, `{after}` and `{last}` are replaced.
         write: Vec<String>,
     },
-    /// Fills a referring column, in chunks of the work list.
+    /// Fills a referring column, in chunks of referring rows. A part of the work list is read at a time, and at most so many
+    /// rows that refer to it.
     References {
-        /// Returns the last position of a chunk; `{after}` and `{chunk}` are replaced.
+        /// Returns the last position of a part; `{after}` and `{chunk}` are replaced.
         read: String,
-        /// Writes a chunk; `{after}` and `{last}` are replaced.
+        /// Creates what a session needs.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        session: Vec<String>,
+        /// Lists referring rows that are empty; `{after}`, `{last}` and `{limit}` are replaced.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        collect: Vec<String>,
+        /// Reads the rows of the list in the order of the work list, each with its position; `{after}`, `{last}` and `{limit}` are
+        /// replaced. It is empty where rows have no name: then all rows that refer to the part are written at once.
+        rows: String,
+        /// The form of a row's name in the statement that writes it: `{row}`.
+        row: String,
+        /// Writes a chunk; `{rows}`, `{after}` and `{last}` are replaced.
         write: Vec<String>,
     },
     /// Waits until no transaction of those that the query lists is left.
@@ -230,7 +261,7 @@ pub(crate) struct Statement {
     /// Removes what an attempt that was cut off has left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<String>,
-    /// Whether it may wait for its locks, since nobody waits behind it.
+    /// Whether it may wait longer for its locks: on PostgreSQL nobody waits behind it, and on MySQL its work would be lost.
     #[serde(default)]
     pub(crate) waits: bool,
 }
@@ -377,8 +408,20 @@ impl Action {
                 all.extend(strs(write));
                 all
             }
-            Self::References { read, write } => {
-                let mut all = vec![read.as_str()];
+            Self::References {
+                read,
+                session,
+                collect,
+                rows,
+                write,
+                ..
+            } => {
+                let mut all = strs(session);
+                all.push(read);
+                all.extend(strs(collect));
+                if !rows.is_empty() {
+                    all.push(rows);
+                }
                 all.extend(strs(write));
                 all
             }
@@ -516,6 +559,10 @@ mod tests {
             },
             Action::References {
                 read: text(),
+                session: texts(),
+                collect: texts(),
+                rows: text(),
+                row: text(),
                 write: texts(),
             },
             Action::Wait { list: text() },
@@ -546,6 +593,7 @@ mod tests {
         ];
         let step = |action| Step {
             name: text(),
+            on: Some(text()),
             what: text(),
             locks: text(),
             seconds: 0.0,
@@ -588,7 +636,7 @@ mod tests {
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             (VERSION, &digest[..16]),
-            (2, "5cc6fa3c2df1d651"),
+            (3, "750bc9e68fbc740d"),
             "{found:#?}"
         );
     }

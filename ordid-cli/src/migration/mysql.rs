@@ -16,6 +16,10 @@ use super::{
 };
 use crate::{database::text, engine::Engine, failure::Failure, near};
 
+/// Why a move cannot begin where the server refuses its triggers.
+const NO_TRIGGERS: &str = "this user may not create triggers, as the server writes a binary log (error 1419): SET GLOBAL \
+                           log_bin_trust_function_creators = 1, or connect as a user with SUPER";
+
 /// The catalog's description of the table.
 struct Found {
     schema: String,
@@ -27,6 +31,8 @@ struct Found {
     tables: Vec<Moved>,
     /// The columns of each table that are set by an UPDATE of another column, in the order of the tables.
     touched: Vec<Vec<String>>,
+    /// The columns of each table's primary key, in the order of the tables.
+    primaries: Vec<Vec<String>>,
     /// Whether the server has columns that `SELECT *` does not see.
     hides_columns: bool,
 }
@@ -102,6 +108,9 @@ pub(crate) async fn draft(
             "the server's sql_mode ({mode}) is not strict: a program that writes an old key into a new column would store \
              another value without an error; set STRICT_TRANS_TABLES"
         ));
+    }
+    if !may_create_triggers(session).await? {
+        refusals.add(NO_TRIGGERS.to_owned());
     }
     notes.push(
         "change every program at the switch that compares keys with numbers: the server turns binary keys into numbers then, and \
@@ -207,6 +216,45 @@ pub(crate) async fn check_server(session: &mut Session) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses a user whose triggers the server would refuse, which a move needs (error 1419).
+pub(crate) async fn check_triggers(session: &mut Session) -> Result<(), Failure> {
+    match may_create_triggers(session).await? {
+        true => Ok(()),
+        false => Err(Failure::wrong(NO_TRIGGERS)),
+    }
+}
+
+/// With a binary log the server takes triggers of users with SUPER alone, unless it trusts all of them.
+async fn may_create_triggers(session: &mut Session) -> Result<bool, Failure> {
+    let settings = session
+        .rows("SELECT @@GLOBAL.log_bin, @@GLOBAL.log_bin_trust_function_creators")
+        .await?;
+    let is_on = |at| settings.first().is_some_and(|row| text(row, at) == "1");
+    if !is_on(0) || is_on(1) {
+        return Ok(true);
+    }
+    let show = match session.engine() {
+        // It has those of the role that is set.
+        Engine::Mariadb => "SHOW GRANTS".to_owned(),
+        _ => match session.value("SELECT CURRENT_ROLE()").await?.as_deref() {
+            None | Some("NONE") => "SHOW GRANTS FOR CURRENT_USER()".to_owned(),
+            Some(roles) => format!("SHOW GRANTS FOR CURRENT_USER() USING {roles}"),
+        },
+    };
+    let grants = session.rows(&show).await?;
+    Ok(grants.iter().any(|row| {
+        let grant = text(row, 0);
+        let (privileges, place) = grant.split_once(" ON ").unwrap_or_default();
+        let has = |it: &str| {
+            privileges
+                .trim_start_matches("GRANT ")
+                .split(", ")
+                .any(|own| own == it)
+        };
+        place.starts_with("*.* ") && (has("SUPER") || has("ALL PRIVILEGES"))
+    }))
+}
+
 /// Returns the condition of `information_schema` for a table.
 pub(crate) fn of(schema: &str, name: &str) -> String {
     format!(
@@ -279,8 +327,14 @@ async fn read(
         ));
     }
     already(session, request, &schema, &name, &key, target, refusals).await?;
+    let tables = tables(session, &schema, &name, &key, refusals).await?;
+    let mut primaries = Vec::new();
+    for table in &tables {
+        primaries.push(primary_columns(session, &table.schema, &table.name).await?);
+    }
     let mut found = Found {
-        tables: tables(session, &schema, &name, &key, refusals).await?,
+        tables,
+        primaries,
         schema,
         name,
         rows,

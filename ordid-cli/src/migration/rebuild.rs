@@ -194,7 +194,7 @@ impl Run<'_> {
             };
             attempt += 1;
             if attempt >= self.options.attempts {
-                return Err(self.gave_up(attempt, &fault));
+                return Err(self.gave_up(attempt, &fault).await);
             }
             self.summary.retries += 1;
             self.stop_if_interrupted()?;

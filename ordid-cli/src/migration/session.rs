@@ -36,12 +36,12 @@ pub(crate) const HIDDEN_LAG: &str = "this user may not see how far replicas are 
 pub(crate) struct Fault {
     /// The message.
     pub(crate) message: String,
+    /// The statement, if it was one.
+    pub(crate) sql: String,
     /// Whether the statement may succeed another time, as others held its locks.
     pub(crate) is_contention: bool,
     /// Whether the connection is gone.
     pub(crate) is_lost: bool,
-    /// Whether the server has ended the statement, as its time was over or an administrator wanted that.
-    pub(crate) is_ended: bool,
 }
 
 impl From<sqlx::Error> for Fault {
@@ -50,9 +50,7 @@ impl From<sqlx::Error> for Fault {
         Self {
             is_contention: meaning == Meaning::Transient,
             is_lost: meaning == Meaning::Lost || error.as_database_error().is_none(),
-            is_ended: error
-                .as_database_error()
-                .is_some_and(|error| error.code().as_deref() == Some("57014")),
+            sql: String::new(),
             message: match error.as_database_error() {
                 Some(error) => error.message().to_owned(),
                 None => error.to_string(),
@@ -109,11 +107,19 @@ impl Session {
 
     /// Sends a statement.
     pub(crate) async fn execute(&mut self, sql: &str) -> Result<u64, Fault> {
-        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        Ok(match self {
-            Self::Postgres(connection) => connection.execute(sql).await?.rows_affected(),
-            Self::MySql(connection, _) => connection.execute(sql).await?.rows_affected(),
-            Self::Sqlite(connection) => connection.execute(sql).await?.rows_affected(),
+        let raw = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        let sent = match self {
+            Self::Postgres(connection) => {
+                connection.execute(raw).await.map(|it| it.rows_affected())
+            }
+            Self::MySql(connection, _) => {
+                connection.execute(raw).await.map(|it| it.rows_affected())
+            }
+            Self::Sqlite(connection) => connection.execute(raw).await.map(|it| it.rows_affected()),
+        };
+        sent.map_err(|error| Fault {
+            sql: sql.to_owned(),
+            ..error.into()
         })
     }
 
@@ -198,14 +204,37 @@ impl Session {
         for setting in settings {
             self.execute(setting).await?;
         }
-        // A killed client is noticed while its statement runs; PostgreSQL 13 cannot.
-        if let Self::Postgres(_) = self {
-            let notice = "SET client_connection_check_interval = '1s'";
-            if let Err(fault) = self.execute(notice).await
+        let where_known: &[&str] = match self {
+            Self::Postgres(_) => &[
+                // A killed client is noticed while its statement runs, since version 14.
+                "SET client_connection_check_interval = '1s'",
+                // Since version 14: --pause leaves the session idle.
+                "SET idle_session_timeout = 0",
+                // Since version 17.
+                "SET transaction_timeout = 0",
+            ],
+            _ => &[],
+        };
+        for setting in where_known {
+            if let Err(fault) = self.execute(setting).await
                 && fault.is_lost
             {
                 return Err(fault);
             }
+        }
+        // --pause leaves the session idle, and a statement may take hours.
+        let times: &[&str] = match self {
+            Self::MySql(_, Engine::Mariadb) => &[
+                "SET SESSION max_statement_time = 0, SESSION wait_timeout = 86400, SESSION idle_transaction_timeout = 0, \
+                 SESSION idle_readonly_transaction_timeout = 0, SESSION idle_write_transaction_timeout = 0",
+            ],
+            Self::MySql(..) => {
+                &["SET SESSION max_execution_time = 0, SESSION wait_timeout = 86400"]
+            }
+            _ => &[],
+        };
+        for setting in times {
+            self.execute(setting).await?;
         }
         Ok(())
     }
@@ -237,19 +266,20 @@ impl Session {
         Ok(())
     }
 
-    /// Limits how long each statement of a transaction may run; `None` lets it run. Only PostgreSQL needs that: the others count
-    /// nothing in a transaction that holds locks.
-    pub(crate) async fn statement_timeout(
-        &mut self,
-        timeout: Option<Duration>,
-    ) -> Result<(), Fault> {
-        let Self::Postgres(_) = self else {
-            return Ok(());
-        };
+    /// Limits how long a query runs; `None` lets it run.
+    pub(crate) async fn query_timeout(&mut self, timeout: Option<Duration>) -> Result<(), Fault> {
         let millis = timeout.map_or(0, |timeout| timeout.as_millis().max(1));
-        self.execute(&format!("SET LOCAL statement_timeout = {millis}"))
-            .await
-            .map(|_| ())
+        let sql = match self {
+            Self::Postgres(_) => format!("SET statement_timeout = {millis}"),
+            Self::MySql(_, Engine::Mariadb) => format!(
+                "SET SESSION max_statement_time = {}.{:03}",
+                millis / 1000,
+                millis % 1000
+            ),
+            Self::MySql(..) => format!("SET SESSION max_execution_time = {millis}"),
+            Self::Sqlite(_) => return Ok(()),
+        };
+        self.execute(&sql).await.map(|_| ())
     }
 
     /// Takes the lock that one `apply` of a table holds; whether it is free.
@@ -286,6 +316,36 @@ impl Session {
             (Err(fault), Engine::Sqlite) if !fault.is_lost => Ok(()),
             (ended, _) => ended.map(|_| ()),
         }
+    }
+
+    /// Returns the sessions that use these tables now, whose names are quoted, as far as the server tells.
+    pub(crate) async fn users_of(&mut self, tables: &[String]) -> Vec<String> {
+        let query = match self {
+            Self::Postgres(_) => {
+                let tables = tables
+                    .iter()
+                    .map(|it| format!("to_regclass({})", literal(it)));
+                format!(
+                    "SELECT DISTINCT pid FROM pg_locks WHERE locktype = 'relation' AND granted AND pid <> pg_backend_pid() AND database = \
+                     (SELECT oid FROM pg_database WHERE datname = current_database()) AND relation IN ({}) ORDER BY 1 LIMIT 5",
+                    tables.collect::<Vec<_>>().join(", ")
+                )
+            }
+            // MariaDB's performance schema is off unless somebody turns it on.
+            Self::MySql(_, Engine::Mysql) => {
+                let tables = tables.iter().map(|it| literal(it));
+                format!(
+                    "SELECT DISTINCT t.processlist_id FROM performance_schema.metadata_locks m JOIN performance_schema.threads t ON \
+                     t.thread_id = m.owner_thread_id WHERE m.object_type = 'TABLE' AND m.lock_status = 'GRANTED' AND t.processlist_id <> \
+                     CONNECTION_ID() AND CONCAT('`', m.object_schema, '`.`', m.object_name, '`') IN ({}) ORDER BY 1 LIMIT 5",
+                    tables.collect::<Vec<_>>().join(", ")
+                )
+            }
+            _ => return Vec::new(),
+        };
+        // Who may not ask is not told.
+        let rows = self.rows(&query).await.unwrap_or_default();
+        rows.into_iter().flatten().flatten().collect()
     }
 
     /// Whether the server hides from this user how far replicas are behind: it then shows them without their lag.

@@ -263,6 +263,7 @@ pub(crate) fn map_name(table: &str) -> String {
 pub(crate) fn map_steps(is_there: String, seconds: f64, action: Action) -> Vec<Step> {
     let step = |name: &str, what: &str, seconds, action| Step {
         name: name.to_owned(),
+        on: None,
         what: what.to_owned(),
         locks: "no table".to_owned(),
         seconds,

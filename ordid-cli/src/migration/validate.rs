@@ -1,12 +1,10 @@
 //! Counts of what is wrong, each of which has to be 0 before the switch, and before the way back.
 
-use std::time::Instant;
-
 use super::{
     apply::{Run, Stop},
     journal::Phase,
     model::{Action, Check, Guard},
-    session::{Fault, Session},
+    session::Session,
     switch::BETWEEN,
 };
 use crate::{engine::Engine, failure::Failure};
@@ -36,38 +34,7 @@ impl Run<'_> {
     /// # Errors
     ///
     /// One of them is not 0, or no number: nothing is switched.
-    pub(crate) async fn validate(&mut self, checks: &[Check]) -> Result<(), Failure> {
-        self.counted(checks).await.map_err(Failure::from)
-    }
-
-    /// Asks each count while others wait behind the locks. They have as much time as the locks had; a count that takes longer is
-    /// contention, so the locks are let go, and it tries again.
-    ///
-    /// # Errors
-    ///
-    /// As [`validate`](Self::validate), or the time is over.
-    pub(crate) async fn validate_under_lock(
-        &mut self,
-        checks: &[Check],
-        locked: Instant,
-    ) -> Result<(), Stop> {
-        for check in checks {
-            let left = self.options.lock_timeout.saturating_sub(locked.elapsed());
-            self.session.statement_timeout(Some(left)).await?;
-            let counted = self.counted(std::slice::from_ref(check)).await;
-            counted.map_err(|stop| match stop {
-                Stop::Fault(fault) => Stop::Fault(Fault {
-                    is_contention: fault.is_contention || fault.is_ended,
-                    ..fault
-                }),
-                wrong @ Stop::Wrong(_) => wrong,
-            })?;
-        }
-        self.session.statement_timeout(None).await?;
-        Ok(())
-    }
-
-    async fn counted(&mut self, checks: &[Check]) -> Result<(), Stop> {
+    pub(crate) async fn validate(&mut self, checks: &[Check]) -> Result<(), Stop> {
         for check in checks {
             let wrong = self.count(check).await?;
             if wrong == 0 {
@@ -143,7 +110,7 @@ impl Run<'_> {
         }
         for step in &plan.steps {
             if let Action::Check { checks, guards } = &step.action {
-                self.progress.say(&step.name);
+                self.progress.begin(&step.title(), None);
                 self.guard(guards).await?;
                 self.validate(checks).await?;
             }

@@ -101,7 +101,8 @@ pub(super) fn examine(url: &str, more: &[&str], code: i32) -> Result<Value> {
         && let Some(findings) = report["findings"].as_array_mut()
     {
         findings.retain(|finding| {
-            finding["rule"] != "prepared-orphan" || finding["fix"].to_string().contains(PREPARED)
+            finding["rule"] != "prepared-orphan"
+                || finding["message"].to_string().contains(PREPARED)
         });
     }
     Ok(report)

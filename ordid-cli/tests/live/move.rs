@@ -5,6 +5,7 @@ mod ends;
 mod guarded;
 mod hostile;
 mod kills;
+mod limits;
 mod postgres;
 mod shared;
 mod sqlite;
@@ -50,6 +51,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     guarded::trials(servers, trials);
     hostile::trials(servers, trials);
     kills::trials(servers, trials);
+    limits::trials(servers, trials);
     postgres::trials(servers, trials);
     shared::trials(servers, trials);
     unusual::trials(servers, trials);
@@ -594,9 +596,9 @@ fn refusals(url: &str) -> Result {
     write("older.json", "{\"ordid_plan\": 1, \"table\": \"orders\"}")?;
     expect(
         refused(&["apply", &path("older.json"), url], 2)?,
-        "has the version 1, and this program knows 2: make it again, or go on with the `ordid` that has made it if it has begun",
+        "has the version 1, and this program knows 3: make it again, or go on with the `ordid` that has made it if it has begun",
     )?;
-    write("damaged.json", "{\"ordid_plan\": 2}")?;
+    write("damaged.json", "{\"ordid_plan\": 3}")?;
     expect(
         refused(&["apply", &path("damaged.json"), url], 2)?,
         "is damaged",

@@ -147,12 +147,25 @@ pub(crate) fn refused(arguments: &[&str], code: i32) -> Result<String> {
     let output = ordid(arguments)?;
     let stderr = String::from_utf8(output.stderr)?;
     let line = stderr.strip_suffix('\n').unwrap_or(&stderr);
+    let stdout = String::from_utf8(output.stdout)?;
+    // `apply` has a line for each step that is done before it fails.
+    let is_printed = match arguments.first() {
+        Some(&"apply") => stdout.lines().all(is_step),
+        _ => stdout.is_empty(),
+    };
     let is_right = output.status.code() == Some(code)
-        && output.stdout.is_empty()
+        && is_printed
         && line.starts_with("ordid: ")
         && !line.contains('\n');
     match is_right {
         true => Ok(line.to_owned()),
         false => Err(format!("{}: {stderr}", output.status).into()),
     }
+}
+
+/// Whether a line is that of a step that is done: a name, seconds, and perhaps a column.
+pub(crate) fn is_step(line: &str) -> bool {
+    let mut words = line.split_whitespace().skip(1);
+    let seconds = words.next().and_then(|it| it.parse::<f64>().ok());
+    seconds.is_some() && words.next() == Some("s")
 }

@@ -37,6 +37,8 @@ use crate::{
 const BRIEF: &str = "each table for some milliseconds, once its running transactions are done; nobody waits longer than the lock \
                      timeout";
 const NONE: &str = "no table";
+const REBUILT: &str = "no table while it is rebuilt; at the beginning and the end each table for some milliseconds, once its running \
+                       transactions are done: others wait no longer than a tenth of the rebuild, 30 s at most, or the lock timeout";
 /// The time in UTC: `UNIX_TIMESTAMP` would read a local time, of which an hour comes twice a year.
 const NOW: &str = "UTC_TIMESTAMP(6)";
 const ONLINE: &str = ", ALGORITHM=INPLACE, LOCK=NONE";
@@ -114,6 +116,7 @@ impl Writer<'_> {
     fn step(name: &str, what: &str, locks: &str, seconds: f64, action: Action) -> Step {
         Step {
             name: name.to_owned(),
+            on: None,
             what: what.to_owned(),
             locks: locks.to_owned(),
             seconds,
@@ -259,11 +262,12 @@ impl Writer<'_> {
                 parts.join(", ")
             ))
             .unless(index_exists(table, &first))
+            .waiting()
         };
         Self::online(
             "indexes",
             "Builds the same indexes on the new columns, and a unique one on the old key, which will not be the primary key",
-            "no table: others read and write meanwhile",
+            REBUILT,
             self.rows(300_000.0),
             self.found.tables.iter().map(statement).collect(),
         )
@@ -474,13 +478,14 @@ impl Writer<'_> {
                     self.table(table),
                     parts.join(", ")
                 ))
-                .unless(not(&index_exists(table, &Self::new_index(index)))),
+                .unless(not(&index_exists(table, &Self::new_index(index))))
+                .waiting(),
             );
         }
         Self::online(
             "primary_key",
             "Rebuilds the table in the order of the new key, which becomes the primary key; the old one stays unique",
-            "no table while it is rebuilt; at the end each table for some milliseconds",
+            REBUILT,
             self.rows(100_000.0),
             statements,
         )

@@ -83,6 +83,7 @@ impl Writer<'_> {
     fn step(name: &str, what: String, locks: &str, seconds: f64, action: Action) -> Step {
         Step {
             name: name.to_owned(),
+            on: None,
             what,
             locks: locks.to_owned(),
             seconds: seconds.max(0.1),
@@ -445,28 +446,40 @@ impl Writer<'_> {
                         },
                     ));
                 }
+                let (child, main) = (self.table(table), self.table(self.main()));
                 let mut write = self.quiet();
+                // A row that others change meanwhile has another place, and gets the new column from its trigger.
                 write.push(format!(
-                    "UPDATE {child} AS c SET {to} = it.{new_key} FROM {work} AS w JOIN {main} AS it ON it.{key} = w.old WHERE \
-                     w.position > {{after}} AND w.position <= {{last}} AND c.{from} = w.old AND c.{to} IS NULL",
-                    child = self.table(table),
-                    work = self.work(),
-                    main = self.table(self.main()),
+                    "UPDATE {child} AS c SET {to} = it.{new_key} FROM {main} AS it WHERE c.ctid = ANY ('{{{{rows}}}}'::tid[]) AND \
+                     it.{key} = c.{from} AND c.{to} IS NULL"
                 ));
-                steps.push(Self::step(
-                    "references",
-                    format!("Fills the new column of {}.{} in chunks", table.title(), column.name),
-                    "the rows of a chunk, until its COMMIT",
-                    self.rows(15_000.0),
-                    Action::References {
-                        read: format!(
-                            "SELECT max(position) FROM (SELECT position FROM {} WHERE position > {{after}} ORDER BY position \
-                             LIMIT {{chunk}}) AS it",
-                            self.work()
-                        ),
-                        write,
-                    },
-                ));
+                let name = format!("{}.{}", table.title(), column.name);
+                steps.push(
+                    Self::step(
+                        "references",
+                        format!("Fills the new column of {name} in chunks"),
+                        "the rows of a chunk, until its COMMIT",
+                        self.rows(15_000.0),
+                        Action::References {
+                            read: format!(
+                                "SELECT max(position) FROM (SELECT position FROM {} WHERE position > {{after}} ORDER BY position \
+                                 LIMIT {{chunk}}) AS it",
+                                self.work()
+                            ),
+                            session: Vec::new(),
+                            collect: Vec::new(),
+                            rows: format!(
+                                "SELECT c.ctid, w.position FROM {} AS w JOIN {main} AS it ON it.{key} = w.old AND it.{new_key} IS NOT \
+                                 NULL JOIN {child} AS c ON c.{from} = w.old WHERE w.position > {{after}} AND w.position <= {{last}} \
+                                 AND c.{to} IS NULL ORDER BY w.position LIMIT {{limit}}",
+                                self.work()
+                            ),
+                            row: "\"{row}\"".to_owned(),
+                            write,
+                        },
+                    )
+                    .on(name),
+                );
             }
         }
         steps

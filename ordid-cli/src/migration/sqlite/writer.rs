@@ -251,6 +251,7 @@ impl Writer<'_> {
         ]);
         Step {
             name: "rebuild".to_owned(),
+            on: None,
             what: "In one transaction: makes a key for each row, in the order of their times, and rebuilds the tables with it".to_owned(),
             locks: "the file: others wait to write until the COMMIT".to_owned(),
             seconds: self.seconds(),
@@ -332,6 +333,7 @@ impl Writer<'_> {
         statements.extend(self.drops());
         Step {
             name: "rebuild".to_owned(),
+            on: None,
             what: "In one transaction: rebuilds the tables with their old keys; rows that have none get one".to_owned(),
             locks: "the file: others wait to write until the COMMIT".to_owned(),
             seconds: self.seconds(),
@@ -393,6 +395,7 @@ impl Writer<'_> {
     pub(super) fn drop_map(&self) -> Step {
         Step {
             name: "drop_map".to_owned(),
+            on: None,
             what: "Drops the map of old and new keys".to_owned(),
             locks: "the file, for some milliseconds".to_owned(),
             seconds: 0.1,

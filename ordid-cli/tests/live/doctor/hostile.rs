@@ -34,7 +34,12 @@ pub(super) fn trials(server: &str, add: &mut impl FnMut(&str, fn(&str) -> Result
     add("a_query_that_takes_too_long_is_said", too_long);
     add("a_table_that_is_not_there_is_wrong_use", |url| {
         let line = refused(&["doctor", url, "--table", "nowhere"], 2)?;
-        demand(line.contains("no table nowhere"), || line.clone())
+        demand(line.contains("no table nowhere"), || line.clone())?;
+        run(url, "CREATE TABLE customers (id integer PRIMARY KEY)")?;
+        let line = refused(&["doctor", url, "--table", "customer"], 2)?;
+        let is_near =
+            line.contains("no table customer") && line.ends_with("; did you mean `customers`?");
+        demand(is_near, || line.clone())
     });
     add("sarif_and_html_are_written", sarif_and_html);
     add("ctrl_c_ends_it", interrupted);
@@ -526,6 +531,11 @@ pub(super) fn servers(servers: &Servers, trials: &mut Vec<Trial>) {
             let report = examine(&url, &[], 1)?;
             let found = by_table(&report).remove("").unwrap_or_default();
             demand(found.first().is_some_and(|line| line == "error prepared-orphan "), || format!("{report:#}"))?;
+            let all = report["findings"].as_array().into_iter().flatten();
+            let mut fixes = all.filter(|it| it["rule"] == "prepared-orphan").filter_map(|it| it["fix"].as_str());
+            let fix = fixes.next().unwrap_or_default();
+            let is_a_call = fix.contains("recover_prepared(\"test\", ..)") && !fix.contains("XA ROLLBACK");
+            demand(is_a_call, || format!("{report:#}"))?;
             Ok(Completion::Completed)
         }));
     }

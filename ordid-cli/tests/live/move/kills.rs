@@ -29,6 +29,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             "move::a_switch_of_uuids_that_is_killed_at_any_statement_is_completed",
             killed_with_uuids,
         ));
+        trials.push(servers.trial(
+            server,
+            "move::a_statement_of_a_switch_that_is_refused_is_sent_again_under_the_locks_or_the_half_switch_is_said",
+            refused,
+        ));
     }
 }
 
@@ -40,6 +45,36 @@ struct Aim {
     child: Option<Child>,
     /// The statement at which the process was killed.
     killed_at: Option<String>,
+    /// How often the statement is answered by an error instead, and the server does not get it.
+    refusals: usize,
+    /// The statement that was refused.
+    refused: Option<String>,
+    /// How often tables were locked.
+    locks: usize,
+}
+
+impl Aim {
+    /// Whether this is the statement, or the same one again.
+    fn refuses(&mut self, count: Option<usize>, statement: &str) -> bool {
+        let is_it = match &self.refused {
+            Some(refused) => refused == statement,
+            None => count == Some(self.number),
+        };
+        if !is_it || self.refusals == 0 {
+            return false;
+        }
+        self.refusals -= 1;
+        self.refused = Some(statement.to_owned());
+        true
+    }
+}
+
+/// An answer of the server: error 1114.
+fn table_is_full() -> Vec<u8> {
+    let mut answer = b"\xff\x5a\x04#HY000The table 'x' is full".to_vec();
+    let length = u8::try_from(answer.len()).expect("it is short");
+    answer.splice(0..0, [length, 0, 0, 1]);
+    answer
 }
 
 /// A proxy of one server.
@@ -89,7 +124,7 @@ impl Killer {
         *self.aim() = Aim {
             number,
             child: Some(child),
-            killed_at: None,
+            ..Aim::default()
         };
         let mut said = String::new();
         stderr.read_to_string(&mut said)?;
@@ -101,6 +136,30 @@ impl Killer {
             (None, Some(0)) => Ok(None),
             (None, _) => Err(format!("{arguments:?} at {number}: {status}: {said}").into()),
         }
+    }
+
+    /// Runs the command while this statement under its locks is refused so often: the statement, how often tables were locked, the exit
+    /// code, and what is on stderr.
+    fn refuse(
+        &self,
+        number: usize,
+        refusals: usize,
+        arguments: &[&str],
+    ) -> Result<(String, usize, Option<i32>, String)> {
+        *self.aim() = Aim {
+            number,
+            refusals,
+            ..Aim::default()
+        };
+        let output = Command::new(env!("CARGO_BIN_EXE_ordid"))
+            .args(arguments)
+            .env("DATABASE_URL", &self.url)
+            .stdin(Stdio::null())
+            .output()?;
+        let mut aim = self.aim();
+        let statement = aim.refused.take().ok_or("no statement was refused")?;
+        let stderr = String::from_utf8(output.stderr)?;
+        Ok((statement, aim.locks, output.status.code(), stderr))
     }
 
     fn aim(&self) -> std::sync::MutexGuard<'_, Aim> {
@@ -127,23 +186,39 @@ fn hand_on(mut client: TcpStream, mut server: TcpStream, aim: &Mutex<Aim>) {
         }
         let length = u32::from_le_bytes([packet[0], packet[1], packet[2], 0]);
         packet.resize(4 + usize::try_from(length).expect("24 bits"), 0);
-        if client.read_exact(&mut packet[4..]).is_err() || server.write_all(&packet).is_err() {
+        if client.read_exact(&mut packet[4..]).is_err() {
             break;
         }
         // COM_QUERY; those that only read leave the tables as they are.
         let statement = match packet.get(4) {
-            Some(3) => String::from_utf8_lossy(&packet[5..]).into_owned(),
-            _ => continue,
+            Some(3) => Some(String::from_utf8_lossy(&packet[5..]).into_owned()),
+            _ => None,
         };
-        if statement.starts_with("LOCK TABLES") {
-            count = Some(0);
-        } else if let Some(count) = &mut count
-            && !["SELECT", "SET SESSION"]
-                .iter()
-                .any(|it| statement.starts_with(it))
-        {
-            *count += 1;
+        if let Some(statement) = &statement {
+            if statement.starts_with("LOCK TABLES") {
+                count = Some(0);
+            } else if let Some(count) = &mut count
+                && !["SELECT", "SET SESSION"]
+                    .iter()
+                    .any(|it| statement.starts_with(it))
+            {
+                *count += 1;
+            }
+            let mut aim = aim.lock().unwrap_or_else(PoisonError::into_inner);
+            aim.locks += usize::from(statement.starts_with("LOCK TABLES"));
+            if aim.refuses(count, statement) {
+                if client.write_all(&table_is_full()).is_err() {
+                    break;
+                }
+                continue;
+            }
         }
+        if server.write_all(&packet).is_err() {
+            break;
+        }
+        let Some(statement) = statement else {
+            continue;
+        };
         let mut aim = aim.lock().unwrap_or_else(PoisonError::into_inner);
         if count == Some(aim.number)
             && aim.killed_at.is_none()
@@ -470,4 +545,50 @@ fn killed_with_uuids(url: &str) -> Result {
         }
         number += 1;
     }
+}
+
+fn refused(url: &str) -> Result {
+    super::create(url, 20)?;
+    execute(
+        url,
+        "INSERT INTO remarks (order_id, token) SELECT id, 'moving' FROM orders WHERE ref = 'r4'",
+    )?;
+    let killer = Killer::new(url)?;
+    let mut tables = Tables {
+        url,
+        expected: rows(url)?,
+        made: 0,
+    };
+    let is_half = |said: &str| said.contains("the switch is half done: ");
+    // A trigger that is dropped, and names that are exchanged; 1 is the journal's entry.
+    for number in [3, 9] {
+        let this = Move::planned(url)?;
+        this.apply(&["--no-switch"])?;
+        let (statement, locks, code, said) =
+            killer.refuse(number, 2, &["apply", &this.file, "--resume"])?;
+        let what = format!("{statement} refused twice, {locks} locks: {code:?}: {said}");
+        if code != Some(0) || locks != 1 || is_half(&said) {
+            return Err(what.into());
+        }
+        tables.check(&what)?;
+        tables.check_switched(&what)?;
+        this.apply(&["--rollback"])?;
+
+        let this = Move::planned(url)?;
+        this.apply(&["--no-switch"])?;
+        let (statement, _, code, said) =
+            killer.refuse(number, usize::MAX, &["apply", &this.file, "--resume"])?;
+        let what = format!("{statement} refused: {code:?}: {said}");
+        let is_told =
+            is_half(&said) && said.contains("is full; ") && said.contains("with --resume at once");
+        if code != Some(3) || !is_told {
+            return Err(what.into());
+        }
+        tables.write_all()?;
+        this.apply(&["--resume"])?;
+        tables.check(&what)?;
+        tables.check_switched(&what)?;
+        this.apply(&["--rollback"])?;
+    }
+    Ok(())
 }

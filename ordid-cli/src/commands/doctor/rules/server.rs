@@ -16,6 +16,9 @@ use crate::engine::Engine;
 /// A flush that is alive ends its prepared transactions within seconds.
 const YOUNG_SECONDS: i64 = 60;
 
+/// The guide to the remedy.
+const RECOVERY: &str = "https://github.com/ordid/ordid/blob/main/docs/src/beyond-one-machine.md#write-to-all-of-several-databases-or-to-none";
+
 /// Returns what concerns no single table.
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = settings(context);
@@ -161,7 +164,7 @@ fn settings(context: &Context<'_>) -> Vec<Finding> {
     let used = setting("prepared_transactions")
         .parse::<usize>()
         .map_or(own, |all| all.max(own));
-    if own > 0 && used * 10 >= limit * 9 {
+    if own > 0 && used.saturating_mul(10) >= limit.saturating_mul(9) {
         let message = format!(
             "{used} of at most {limit} prepared transactions are taken: the next flush over several databases fails"
         );
@@ -279,17 +282,9 @@ fn prepared(context: &Context<'_>) -> Option<Finding> {
     let (gid, seconds) = prepared.iter().max_by_key(|(_, seconds)| *seconds)?;
     let is_old = old().count() > 0;
     let count = grouped(prepared.len());
-    let (query, rollback, keeps) = match context.sql.0 {
-        Engine::Postgres => (
-            PREPARED,
-            "ROLLBACK PREPARED",
-            "VACUUM keeps every row version since",
-        ),
-        _ => (
-            XA_RECOVER,
-            "XA ROLLBACK",
-            "the undo log keeps every row version since",
-        ),
+    let (query, keeps) = match context.sql.0 {
+        Engine::Postgres => (PREPARED, "VACUUM keeps every row version since"),
+        _ => (XA_RECOVER, "the undo log keeps every row version since"),
     };
     let mut finding = of_server(
         &PREPARED_ORPHAN,
@@ -300,10 +295,11 @@ fn prepared(context: &Context<'_>) -> Option<Finding> {
         ),
         query.to_owned(),
         "their rows stay locked",
+        // No statement: whoever runs one does not see the marker row, which may be in another database.
         format!(
-            "-- recover_prepared of the adapter asks the marker table what was decided, and ends them; by hand, if no \
-             marker row has committed:\n{rollback} {};",
-            context.sql.text(gid)
+            "-- call recover_prepared({}) of the adapter, with all databases of the set: {RECOVERY}\n-- do not end it by hand: it \
+             may be decided to commit, by a marker row in another database, or its flush may still run",
+            set_of(gid)
         ),
     );
     finding.cost = format!("their rows stay locked, and {keeps}");
@@ -312,6 +308,16 @@ fn prepared(context: &Context<'_>) -> Option<Finding> {
         finding.severity = Severity::Note;
     }
     Some(finding)
+}
+
+/// Returns the first arguments of `recover_prepared` for a transaction: the name of its set, if the id has one.
+fn set_of(gid: &str) -> String {
+    let set = gid.split(':').nth(1).unwrap_or_default();
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    match !set.is_empty() && set.chars().all(is_letter) {
+        true => format!("\"{set}\", .."),
+        false => "..".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -324,6 +330,13 @@ mod tests {
     use super::*;
 
     fn found(engine: Engine, settings: &[(&str, &str)], prepared: &[(&str, i64)]) -> Vec<String> {
+        all(engine, settings, prepared)
+            .iter()
+            .map(|finding| format!("{} {}", finding.severity.name(), finding.rule.id))
+            .collect()
+    }
+
+    fn all(engine: Engine, settings: &[(&str, &str)], prepared: &[(&str, i64)]) -> Vec<Finding> {
         let name = TableName {
             schema: None,
             name: "t".to_owned(),
@@ -349,9 +362,23 @@ mod tests {
         };
         let context = Context::of(&examined, Timestamp::saturating_from_unix_millis(0));
         findings(&context)
-            .iter()
-            .map(|finding| format!("{} {}", finding.severity.name(), finding.rule.id))
-            .collect()
+    }
+
+    #[test]
+    fn the_remedy_for_a_prepared_transaction_names_the_recovery_and_has_no_statement() {
+        for engine in [Engine::Postgres, Engine::Mysql, Engine::Mariadb] {
+            for (gid, call) in [
+                ("ordid:bank:0:0:1", "recover_prepared(\"bank\", ..)"),
+                ("ordid:b\nDROP TABLE t;:0:0:1", "recover_prepared(..)"),
+                ("ordid:", "recover_prepared(..)"),
+            ] {
+                let findings = all(engine, &[], &[(gid, 1_000_000)]);
+                let orphan = findings.iter().find(|it| it.rule == &PREPARED_ORPHAN);
+                let fix = &orphan.expect("it is found").fix;
+                assert!(fix.lines().all(|line| line.starts_with("-- ")), "{fix}");
+                assert!(!fix.contains("ROLLBACK") && fix.contains(call), "{fix}");
+            }
+        }
     }
 
     #[test]

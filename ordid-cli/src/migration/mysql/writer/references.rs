@@ -6,7 +6,7 @@ use super::{NONE, Writer, not};
 use crate::migration::{
     model::{Action, Check, Statement, Step},
     mysql::quote,
-    subject::{Column, Words, pairs},
+    subject::{Column, Moved, Words, named_by_column, pairs},
 };
 
 impl Writer<'_> {
@@ -14,33 +14,104 @@ impl Writer<'_> {
         let mut steps = Vec::new();
         for (number, table) in self.found.tables.iter().enumerate() {
             for (column, _) in table.references() {
-                let (from, to) = (quote(&column.name), quote(&column.new_name()));
-                steps.push(Self::step(
-                    "references",
-                    &format!("Fills the new column of {}.{} in chunks", table.title(), column.name),
-                    "the rows of a chunk, until its COMMIT",
-                    self.rows(10_000.0),
-                    Action::References {
-                        read: format!(
-                            "SELECT MAX(position) FROM (SELECT position FROM {} WHERE position > {{after}} ORDER BY position LIMIT \
-                             {{chunk}}) AS it",
-                            self.work()
-                        ),
-                        write: vec![format!(
-                            "UPDATE {} AS w STRAIGHT_JOIN {} AS it ON it.{} = w.old_key STRAIGHT_JOIN {} AS c ON c.{from} = w.old_key SET \
-                             c.{to} = it.{}{} WHERE w.position > {{after}} AND w.position <= {{last}} AND c.{to} IS NULL",
-                            self.work(),
-                            self.table(self.main()),
-                            quote(&self.key().name),
-                            self.table(table),
-                            quote(&self.key().new_name()),
-                            self.kept(number, "c")
-                        )],
-                    },
-                ));
+                let name = format!("{}.{}", table.title(), column.name);
+                let what = format!("Fills the new column of {name} in chunks");
+                let action = match &self.found.primaries[number][..] {
+                    [] => self.unnamed_rows(number, table, column),
+                    primary => self.named_rows(number, table, column, primary),
+                };
+                steps.push(
+                    Self::step(
+                        "references",
+                        &what,
+                        "the rows of a chunk, until its COMMIT",
+                        self.rows(10_000.0),
+                        action,
+                    )
+                    .on(name),
+                );
             }
         }
         steps
+    }
+
+    /// Fills a column of a table whose rows have a primary key, by which they are listed.
+    fn named_rows(
+        &self,
+        number: usize,
+        table: &Moved,
+        column: &Column,
+        primary: &[String],
+    ) -> Action {
+        let rows = MySql::quote_table(
+            Some(&self.found.schema),
+            &named_by_column("ordid_rows_", &table.name, &table.schema),
+        );
+        let (child, main) = (self.table(table), self.table(self.main()));
+        let (from, to) = (quote(&column.name), quote(&column.new_name()));
+        let (key, new) = (quote(&self.key().name), quote(&self.key().new_name()));
+        let each = |text: &dyn Fn(usize, String) -> String, between: &str| {
+            let columns = primary.iter().enumerate();
+            let all: Vec<String> = columns.map(|(at, it)| text(at, quote(it))).collect();
+            all.join(between)
+        };
+        Action::References {
+            read: self.part(),
+            session: vec![format!(
+                "CREATE TEMPORARY TABLE IF NOT EXISTS {rows} (n BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, position BIGINT \
+                 NOT NULL DEFAULT 0) ENGINE=InnoDB AS SELECT {} FROM {child} AS c WHERE FALSE",
+                each(&|at, it| format!("c.{it} AS k{at}"), ", ")
+            )],
+            collect: vec![
+                format!("DELETE FROM {rows}"),
+                format!(
+                    "INSERT INTO {rows} (position, {}) SELECT w.position, {} FROM {} AS w STRAIGHT_JOIN {main} AS it ON it.{key} = \
+                     w.old_key AND it.{new} IS NOT NULL STRAIGHT_JOIN {child} AS c ON c.{from} = w.old_key WHERE w.position > {{after}} \
+                     AND w.position <= {{last}} AND c.{to} IS NULL ORDER BY w.position LIMIT {{limit}}",
+                    each(&|at, _| format!("k{at}"), ", "),
+                    each(&|_, it| format!("c.{it}"), ", "),
+                    self.work()
+                ),
+            ],
+            rows: format!("SELECT n, position FROM {rows} ORDER BY n"),
+            row: "{row}".to_owned(),
+            write: vec![format!(
+                "UPDATE {rows} AS r STRAIGHT_JOIN {child} AS c ON {} STRAIGHT_JOIN {main} AS it ON it.{key} = c.{from} SET c.{to} = \
+                 it.{new}{} WHERE r.n IN ({{rows}}) AND c.{to} IS NULL",
+                each(&|at, it| format!("c.{it} = r.k{at}"), " AND "),
+                self.kept(number, "c")
+            )],
+        }
+    }
+
+    /// Fills a column of a table without a primary key: all rows that refer to a part of the work list at once.
+    fn unnamed_rows(&self, number: usize, table: &Moved, column: &Column) -> Action {
+        let (from, to) = (quote(&column.name), quote(&column.new_name()));
+        Action::References {
+            read: self.part(),
+            session: Vec::new(),
+            collect: Vec::new(),
+            rows: String::new(),
+            row: String::new(),
+            write: vec![format!(
+                "UPDATE {} AS w STRAIGHT_JOIN {} AS it ON it.{} = w.old_key STRAIGHT_JOIN {} AS c ON c.{from} = w.old_key SET \
+                 c.{to} = it.{}{} WHERE w.position > {{after}} AND w.position <= {{last}} AND c.{to} IS NULL",
+                self.work(),
+                self.table(self.main()),
+                quote(&self.key().name),
+                self.table(table),
+                quote(&self.key().new_name()),
+                self.kept(number, "c")
+            )],
+        }
+    }
+
+    /// Returns the query for the last position of a part of the work list.
+    fn part(&self) -> String {
+        format!(
+            "SELECT MAX(position) FROM (SELECT position FROM {} WHERE position > {{after}} ORDER BY position LIMIT {{chunk}}) AS it",
+            self.work()
+        )
     }
 
     /// A row whose old key changes meanwhile changes its referring rows by ON UPDATE CASCADE, for which InnoDB runs no trigger and

@@ -3,13 +3,13 @@
 use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{
-    BRIEF, NONE, ONLINE, Writer, column_exists, comment_of, foreign_key_exists, index_exists, not,
-    nothing, trigger_exists,
+    BRIEF, NONE, ONLINE, REBUILT, Writer, column_exists, comment_of, foreign_key_exists,
+    index_exists, not, nothing, trigger_exists,
 };
 use crate::migration::{
     model::{Action, Statement, Step},
     mysql::{of, quote},
-    subject::{Column, Index, Moved, literal, map_name, map_steps},
+    subject::{Column, Index, Moved, literal, map_name, map_steps, named},
 };
 
 /// The names that columns and indexes have while others have theirs.
@@ -171,13 +171,14 @@ impl Writer<'_> {
                     "SELECT 1 FROM dual WHERE NOT EXISTS ({}) OR EXISTS ({})",
                     index_exists(table, &Self::old_index(index)),
                     index_exists(table, &Self::new_index(index))
-                )),
+                ))
+                .waiting(),
             );
         }
         steps.push(Self::online(
             "primary_key",
             "Rebuilds the table in the order of the old key, which becomes the primary key again",
-            "no table while it is rebuilt; at the end each table for some milliseconds",
+            REBUILT,
             self.rows(100_000.0),
             primary,
         ));
@@ -211,7 +212,8 @@ impl Writer<'_> {
             let drops = Self::each(table, |it| format!("DROP COLUMN {}", quote(&it.new_name())));
             columns.push(
                 Statement::new(format!("ALTER TABLE {} {drops}{ONLINE}", self.table(table)))
-                    .unless(not(&column_exists(table, &table.columns[0].new_name()))),
+                    .unless(not(&column_exists(table, &table.columns[0].new_name())))
+                    .waiting(),
             );
         }
         columns.push(Statement::new(format!(
@@ -221,7 +223,7 @@ impl Writer<'_> {
         steps.push(Self::online(
             "drop_columns",
             "Drops the new columns, their indexes and the work list",
-            "no table while it is rebuilt; at the end each table for some milliseconds",
+            REBUILT,
             self.rows(100_000.0),
             columns,
         ));
@@ -229,9 +231,14 @@ impl Writer<'_> {
     }
 
     /// A switch that was cut off before it exchanged a name has dropped triggers, and rows that refer to others are refused
-    /// without them.
+    /// without them. Triggers that never were are not made: the work list comes after them, and the server may refuse them.
     fn missing_triggers(&self) -> Step {
         let mut statements = Vec::new();
+        let work = named("ordid_work_", &self.found.name, "");
+        let had_triggers = format!(
+            "SELECT 1 FROM information_schema.tables WHERE {}",
+            of(&self.found.schema, &work)
+        );
         for table in &self.found.tables {
             let needs = [
                 column_exists(self.main(), &self.key().new_name()),
@@ -239,7 +246,7 @@ impl Writer<'_> {
             ];
             for (name, schema, sql) in self.triggers(table, true) {
                 statements.push(Statement::new(sql).unless(format!(
-                    "SELECT 1 FROM dual WHERE EXISTS ({}) OR NOT EXISTS ({}) OR NOT EXISTS ({})",
+                    "SELECT 1 FROM dual WHERE EXISTS ({}) OR NOT EXISTS ({had_triggers}) OR NOT EXISTS ({}) OR NOT EXISTS ({})",
                     trigger_exists(&schema, &name),
                     needs[0],
                     needs[1]
@@ -436,7 +443,8 @@ impl Writer<'_> {
             }
             columns.push(
                 Statement::new(format!("ALTER TABLE {name} {}{ONLINE}", parts.join(", ")))
-                    .unless(not(&column_exists(table, &table.columns[0].old_name()))),
+                    .unless(not(&column_exists(table, &table.columns[0].old_name())))
+                    .waiting(),
             );
         }
         locked.extend(self.drop_triggers());
@@ -472,7 +480,7 @@ impl Writer<'_> {
             Self::online(
                 "drop_columns",
                 "Drops the old columns and their indexes, and gives the foreign keys their names",
-                "no table while it is rebuilt; at the end each table for some milliseconds",
+                REBUILT,
                 self.rows(100_000.0),
                 columns,
             ),

@@ -7,7 +7,7 @@ use crate::{
     engine::Engine,
     migration::{
         mysql::quote,
-        subject::{Column, Moved, named},
+        subject::{Column, Moved, literal, named},
     },
 };
 
@@ -43,8 +43,7 @@ impl Writer<'_> {
         };
         let is_main = table.title() == self.main().title();
         let (key, other_key) = names(self.key());
-        let mut references = String::new();
-        let mut updates = String::new();
+        let (mut inserts, mut updates) = (String::new(), String::new());
         for (column, _) in table.references() {
             let (from, to) = names(column);
             let mut lookup = format!(
@@ -64,7 +63,10 @@ impl Writer<'_> {
             let set = format!(
                 "IF NEW.{from} IS NULL THEN SET NEW.{to} = NULL; {own}ELSE SET NEW.{to} = {lookup}; END IF;"
             );
-            references.push_str(&format!(" {set}"));
+            if !before {
+                inserts.push_str(&self.found_by_old(column, is_main));
+            }
+            inserts.push_str(&format!(" {set}"));
             updates.push_str(&format!(
                 " IF NOT (NEW.{from} <=> OLD.{from}) OR NEW.{to} IS NULL THEN {set} END IF;"
             ));
@@ -111,7 +113,7 @@ impl Writer<'_> {
             (name, table.schema.clone(), sql)
         };
         let mut all = Vec::new();
-        let body = format!("{insert}{references}");
+        let body = format!("{insert}{inserts}");
         if !body.is_empty() {
             all.push(trigger(on_insert, "INSERT", &body));
         }
@@ -119,6 +121,36 @@ impl Writer<'_> {
             all.push(trigger(on_update, "UPDATE", &updates));
         }
         all
+    }
+
+    /// Returns a statement for an INSERT after the switch that gives the old column alone, as one by the place of columns may on
+    /// servers without invisible columns: the trigger would empty the old column, and the link would be lost.
+    fn found_by_old(&self, column: &Column, is_main: bool) -> String {
+        let (from, to) = (quote(&column.name), quote(&column.old_name()));
+        let (key, old_key) = (quote(&self.key().name), quote(&self.key().old_name()));
+        let is_given = match column.not_null {
+            // It has a default until --finish.
+            true => format!("NEW.{to} <> {}", nothing(&column.sql_type)),
+            false => format!("NEW.{to} IS NOT NULL"),
+        };
+        let own = match is_main {
+            true => format!("IF NEW.{to} = NEW.{old_key} THEN SET NEW.{from} = NEW.{key}; ELSE "),
+            false => String::new(),
+        };
+        let lookup = format!(
+            "SET NEW.{from} = (SELECT it.{key} FROM {} AS it WHERE it.{old_key} = NEW.{to} LOCK IN SHARE MODE);",
+            self.table(self.main())
+        );
+        let end = if is_main { " END IF;" } else { "" };
+        let text = literal(&format!(
+            "ordid: no row has the old key in {}",
+            column.old_name()
+        ))
+        .replace('\\', "\\\\");
+        format!(
+            " IF NEW.{from} IS NULL AND {is_given} THEN {own}{lookup}{end} IF NEW.{from} IS NULL THEN SIGNAL SQLSTATE '45000' SET \
+             MESSAGE_TEXT = {text}; END IF; END IF;"
+        )
     }
 
     /// Whether a trigger has to make old keys: UUIDs of which the server makes none, or not if an INSERT has no list of columns
