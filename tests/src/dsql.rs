@@ -256,7 +256,7 @@ fn unsupported(sql: &str) -> Option<&'static str> {
         Some("unsupported statement: temporary table")
     } else if sql.contains(" COLLATE ") {
         Some("unsupported: collation")
-    } else if begins("CREATE") && sql.trim_end_matches(';').contains(";\n") {
+    } else if begins("CREATE") && sql.trim_end().trim_end_matches(';').contains(";\n") {
         Some("ddl and dml are not supported in the same transaction")
     } else {
         None

@@ -268,7 +268,8 @@ impl Session {
 
     /// Limits how long a query runs; `None` lets it run.
     pub(crate) async fn query_timeout(&mut self, timeout: Option<Duration>) -> Result<(), Fault> {
-        let millis = timeout.map_or(0, |timeout| timeout.as_millis().max(1));
+        // Not less than asked for, or the caller would not know that the time is over; and 0 is no limit.
+        let millis = timeout.map_or(0, |timeout| timeout.as_nanos().div_ceil(1_000_000).max(1));
         let sql = match self {
             Self::Postgres(_) => format!("SET statement_timeout = {millis}"),
             Self::MySql(_, Engine::Mariadb) => format!(
