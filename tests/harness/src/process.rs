@@ -126,18 +126,8 @@ impl Folder {
     }
 }
 
-/// Where Linux has a file system in memory.
-const MEMORY: &str = "/dev/shm";
-/// What has to be free there: all servers of a run take a few gigabytes.
-const LEAST_MEMORY: u64 = 12 << 30;
-
-/// The folder for temporary folders: the one that `TMPDIR` names, memory where there is much of it, or the system's, unless
-/// the server could not use it. Servers make and delete thousands of files for databases that live for one test.
+/// The folder for temporary folders: the system's, unless the server could not use it.
 fn base(shared: bool) -> PathBuf {
-    let memory = Path::new(MEMORY);
-    if std::env::var_os("TMPDIR").is_none() && is_open(memory) && has_room(memory) {
-        return memory.to_owned();
-    }
     let base = std::env::temp_dir();
     let short = base.to_str().is_some_and(|text| text.len() <= LONGEST_BASE);
     if base.is_absolute() && short && (!shared || is_open(&base)) {
@@ -145,26 +135,6 @@ fn base(shared: bool) -> PathBuf {
     } else {
         PathBuf::from("/tmp")
     }
-}
-
-/// Whether a file system in memory has room enough, by its size and by the memory that is free.
-fn has_room(folder: &Path) -> bool {
-    let stat = find::output(Command::new("stat").args(["-f", "-c", "%a %S"]).arg(folder));
-    let of_folder = stat.as_deref().and_then(|text| {
-        let (blocks, size) = text.trim().split_once(' ')?;
-        Some(blocks.parse::<u64>().ok()? * size.parse::<u64>().ok()?)
-    });
-    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let of_memory = memory.lines().find_map(|line| {
-        let kilobytes = line
-            .strip_prefix("MemAvailable:")?
-            .trim()
-            .strip_suffix(" kB")?;
-        Some(kilobytes.parse::<u64>().ok()? << 10)
-    });
-    [of_folder, of_memory]
-        .iter()
-        .all(|free| free.is_some_and(|free| free >= LEAST_MEMORY))
 }
 
 /// Whether every account may go into a folder.
