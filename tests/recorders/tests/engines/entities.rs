@@ -19,11 +19,15 @@ pub struct CustomerId(Uuid);
 #[ordid(scheme = uuid_v7, diesel, mysql_async, sea_orm, sqlx, tokio_postgres)]
 pub struct OrderId(Uuid);
 
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, diesel, mysql_async, sea_orm, sqlx, tokio_postgres)]
+pub struct LinkId(Uuid);
+
 /// Entities of the libraries that ask nothing of an entity beside its derive: `SQLx`, tokio-postgres and mysql_async.
 pub(crate) mod plain {
     use ordid::OrderedKey;
 
-    use super::{CustomerId, OrderId};
+    use super::{CustomerId, LinkId, OrderId};
 
     #[derive(OrderedKey)]
     #[ordid(table = "customers")]
@@ -52,6 +56,15 @@ pub(crate) mod plain {
         pub(crate) id: OrderId,
         pub(crate) total: i64,
     }
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "links")]
+    pub(crate) struct Link {
+        #[ordid(key)]
+        pub(crate) id: LinkId,
+        #[ordid(parent, deferrable)]
+        pub(crate) next: LinkId,
+    }
 }
 
 /// Declares the entities of Diesel and diesel-async, whose key columns have this type in `table!`.
@@ -60,7 +73,7 @@ macro_rules! of_diesel {
         pub(crate) mod $module {
             use ordid::OrderedKey;
 
-            use super::{CustomerId, OrderId};
+            use super::{CustomerId, LinkId, OrderId};
 
             type Key = diesel::sql_types::$key;
 
@@ -94,6 +107,24 @@ macro_rules! of_diesel {
                     id -> Key,
                     total -> BigInt,
                 }
+            }
+
+            diesel::table! {
+                use super::Key;
+
+                links (id) {
+                    id -> Key,
+                    next -> Key,
+                }
+            }
+
+            #[derive(OrderedKey)]
+            #[diesel(table_name = links)]
+            #[ordid(diesel)]
+            pub(crate) struct Link {
+                pub(crate) id: LinkId,
+                #[ordid(parent, deferrable)]
+                pub(crate) next: LinkId,
             }
 
             #[derive(OrderedKey)]
@@ -135,6 +166,7 @@ of_diesel!(diesel_mysql: Binary);
 pub(crate) mod sea {
     pub(crate) use customer::Model as Customer;
     pub(crate) use item::Model as Item;
+    pub(crate) use link::Model as Link;
     pub(crate) use order::Model as Order;
 
     pub(crate) mod customer {
@@ -172,6 +204,27 @@ pub(crate) mod sea {
             #[sea_orm(primary_key, auto_increment = false)]
             pub id: OrderId,
             pub total: i64,
+        }
+
+        #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+        pub enum Relation {}
+
+        impl ActiveModelBehavior for ActiveModel {}
+    }
+
+    pub(crate) mod link {
+        use ordid::OrderedKey;
+        use sea_orm::entity::prelude::*;
+
+        use super::super::LinkId;
+
+        #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+        #[sea_orm(table_name = "links")]
+        pub struct Model {
+            #[sea_orm(primary_key, auto_increment = false)]
+            pub id: LinkId,
+            #[ordid(parent, deferrable)]
+            pub next: LinkId,
         }
 
         #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -219,11 +272,16 @@ pub(crate) const TABLES: &[Table] = &[
         columns: &[("customer", UUID), ("id", UUID), ("total", BIGINT)],
         keys: 2,
     },
+    Table {
+        name: "links",
+        columns: &[("id", UUID), ("next", UUID)],
+        keys: 1,
+    },
 ];
 
 /// What is flushed: a customer with so many orders, which are added first; whether an order that is there is changed, or so
 /// many of them are changed, upserted and deleted; and so many items, whose keys begin with the customer's, of which another one is changed
-/// and another one deleted.
+/// and another one deleted; and whether two links refer to each other, by constraints that are checked at COMMIT.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows {
     pub(crate) orders: usize,
@@ -232,6 +290,7 @@ pub(crate) struct Rows {
     pub(crate) upserts: usize,
     pub(crate) deletes: usize,
     pub(crate) items: usize,
+    pub(crate) links: bool,
 }
 
 /// What is flushed, in which chunks, and whether within a transaction of the caller's, which is committed then.
@@ -269,6 +328,7 @@ pub(crate) const GRAPH: Rows = Rows {
     upserts: 0,
     deletes: 0,
     items: 0,
+    links: false,
 };
 
 /// Rows of a tenant, which is the customer.
@@ -297,7 +357,7 @@ pub(crate) use deleted;
 /// Sets a new unit of work of any library up, and adds rows of the entities of this module.
 macro_rules! filled {
     ($work:expr, $engine:expr, $flush:expr, $entities:ident) => {{
-        use $crate::entities::{CustomerId, Flush, OrderId, RETRY, Rows, $entities};
+        use $crate::entities::{CustomerId, Flush, LinkId, OrderId, RETRY, Rows, $entities};
 
         let Flush { rows, chunks, .. } = Flush::from($flush);
         let Rows {
@@ -307,6 +367,7 @@ macro_rules! filled {
             upserts,
             deletes,
             items,
+            links,
         } = rows;
         let mut work = $work
             .with_engine($engine)
@@ -353,6 +414,11 @@ macro_rules! filled {
         if items > 0 {
             work.update(item(7));
             work.delete($crate::entities::deleted!($entities, item(0)));
+        }
+        if links {
+            let [id, next] = [(); 2].map(|()| <LinkId as ordid::KeyType>::generate());
+            work.add($entities::Link { id, next });
+            work.add($entities::Link { id: next, next: id });
         }
         work
     }};
@@ -409,6 +475,7 @@ pub(crate) fn has(peer: &Peer, rows: Rows, is_written: bool) {
         ("customers", 1),
         ("orders", rows.orders),
         ("items", rows.items),
+        ("links", if rows.links { 2 } else { 0 }),
     ] {
         let keys = peer.committed(table);
         let once: BTreeSet<_> = keys.iter().collect();

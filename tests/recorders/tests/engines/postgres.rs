@@ -227,6 +227,40 @@ async fn a_refusal_within_the_callers_transaction_ends_at_the_savepoint() {
     }
 }
 
+/// Two rows that refer to each other, in columns that are not NULL.
+#[tokio::test]
+async fn a_circle_is_checked_at_commit_where_the_engine_defers() {
+    const LINKS: &str = r#"INSERT INTO "links" ("id", "next") VALUES ($1, $2), ($3, $4)"#;
+    let rows = Rows {
+        orders: 0,
+        links: true,
+        ..GRAPH
+    };
+    for ((version, engine), library) in each(ENGINES) {
+        let peer = peer(version);
+        let said = library.flush(&peer, engine, rows).await;
+        let sent = library.sent(&peer);
+        let case = format!("{library:?} {}: {said:?} {sent:#?}", engine.name);
+        let Some(defer) = engine.defer else {
+            assert_eq!(sent.len(), 0, "{case}");
+            assert!(
+                matches!(&said, Said::Nothing(text) if text.contains("circle")),
+                "{case}"
+            );
+            continue;
+        };
+        let position = |of: &str| sent.iter().position(|sql| sql == of);
+        let [begins, defers, writes, commits] =
+            ["BEGIN", defer, LINKS, "COMMIT"].map(|sql| position(sql).expect(&case));
+        assert!(
+            begins < defers && defers < writes && writes < commits,
+            "{case}"
+        );
+        assert_eq!(said.wrote().rows(), 3, "{case}");
+        has(&peer, rows, true);
+    }
+}
+
 /// The first row is there, and so is updated; the second one is not, until another program inserts it.
 #[tokio::test]
 async fn upserts_ask_which_rows_are_there_and_ask_again_after_a_race() {
