@@ -70,7 +70,8 @@ pub(crate) struct Arguments {
     /// How many seconds the slowest replica may be behind (PostgreSQL)
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     max_lag: u64,
-    /// How many milliseconds others may wait behind a lock that it wants (whole seconds on MySQL and MariaDB)
+    /// How many milliseconds others may wait behind a lock that it wants (whole seconds on MySQL and MariaDB; longer at the end of a
+    /// rebuild there, which would be lost)
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..))]
     lock_timeout: u64,
     /// How often it tries to get a lock

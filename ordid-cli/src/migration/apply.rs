@@ -330,7 +330,15 @@ impl<'p> Run<'p> {
                     lost.as_secs_f64()
                 ));
             }
+            // Others have waited behind it for so long. Now it is their turn.
+            let rest = match patience {
+                Some(patience) if begun.elapsed() >= patience => {
+                    patience.saturating_sub(self.options.lock_timeout)
+                }
+                _ => Duration::ZERO,
+            };
             self.again(fault, &mut attempt).await?;
+            tokio::time::sleep(rest).await;
         }
     }
 
@@ -344,11 +352,30 @@ impl<'p> Run<'p> {
         {
             return Ok(());
         }
+        let brief = self.options.lock_timeout;
+        // MySQL takes the lock at the beginning of a rebuild, too, where no work is lost: nobody has to wait longer for that.
+        if matches!(self.plan.engine, Engine::Mysql | Engine::Mariadb)
+            && patience.is_some_and(|patience| patience > brief)
+            && let Some(table) = self.altered(&statement.sql)
+        {
+            self.session.lock_timeout(Some(brief)).await?;
+            self.session
+                .execute(&format!("LOCK TABLES {table} WRITE"))
+                .await?;
+            self.session.execute("UNLOCK TABLES").await?;
+        }
         self.session.lock_timeout(patience).await?;
         if let Some(before) = &statement.before {
             self.session.execute(before).await?;
         }
         self.session.execute(&statement.sql).await.map(|_| ())
+    }
+
+    /// Returns the quoted name of the table of a statement of DDL: the first one that it names.
+    fn altered(&self, sql: &str) -> Option<String> {
+        let quoted = self.plan.catalog.iter();
+        let quoted = quoted.filter_map(|it| quoted_in(self.plan.engine, &it.name, sql));
+        quoted.min_by_key(|name| sql.find(name))
     }
 
     /// Rolls back, and waits before the next attempt if there may be one.

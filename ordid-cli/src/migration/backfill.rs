@@ -16,11 +16,17 @@ use ordid_core::{
     scheme::catalogue::{self, AnyColumn, AnyGenerator, AnyKey, Entry},
 };
 
-use super::{apply::Run, model::Plan, session::Cells};
+use super::{
+    apply::Run,
+    model::Plan,
+    session::{Cells, Fault},
+};
 use crate::{database::text, failure::Failure};
 
 /// How many chunks of referring rows are listed at a time.
 const LISTED: u32 = 100;
+/// How often rows that are listed may not be written before this is an error.
+const IN_VAIN: u32 = 5;
 /// The most rows that are listed at a time, unless a chunk has more: their names are in memory.
 const MOST_LISTED: u32 = 100_000;
 
@@ -174,6 +180,13 @@ pub(crate) struct Keys<'p> {
     pub(crate) write: &'p [String],
 }
 
+/// Returns a query of a part of the work list.
+fn limited(sql: &str, after: i64, last: i64, size: u32) -> String {
+    sql.replace("{after}", &after.to_string())
+        .replace("{last}", &last.to_string())
+        .replace("{limit}", &size.to_string())
+}
+
 /// The statements of a step that fills a referring column.
 pub(crate) struct References<'p> {
     pub(crate) read: &'p str,
@@ -243,6 +256,7 @@ impl Run<'_> {
                 (self.options.chunk.saturating_mul(LISTED).min(MOST_LISTED)).max(self.options.chunk)
             }
         };
+        let mut in_vain = 0;
         loop {
             self.stop_if_interrupted()?;
             let after = self.entry.position;
@@ -260,58 +274,85 @@ impl Run<'_> {
                 let rows = usize::try_from(last - after).unwrap_or(0);
                 let statements = step.statements(after, last, "");
                 self.chunk(&statements, entry, rows).await?;
-            } else {
-                self.part(step, last, size).await?;
+                continue;
+            }
+            in_vain = match self.part(step, last, size).await? {
+                true => 0,
+                false => in_vain + 1,
+            };
+            if in_vain == IN_VAIN {
+                let find = step.collect.last().map_or(step.rows, String::as_str);
+                return Err(Failure::could_not(format_args!(
+                    "rows stay without a new reference, of those that this query finds: `{}`; go back with --rollback",
+                    limited(find, after, last, size)
+                )));
             }
         }
     }
 
     /// Fills the rows that refer to a part of the work list, or the first ones of them. So many rows are listed at a time, since a
-    /// row may have more that refer to it than a list may have.
-    async fn part(&mut self, step: &References<'_>, last: i64, size: u32) -> Result<(), Failure> {
+    /// row may have more that refer to it than a list may have. Returns whether it has got any further.
+    ///
+    /// A listed row may be elsewhere when it is written, such as after a VACUUM FULL or a cascade that changes its key. So the
+    /// position goes only as far as all rows were written, and the next call lists the others again.
+    async fn part(&mut self, step: &References<'_>, last: i64, size: u32) -> Result<bool, Failure> {
         let after = self.entry.position;
-        let limited = |sql: &str| {
-            sql.replace("{after}", &after.to_string())
-                .replace("{last}", &last.to_string())
-                .replace("{limit}", &size.to_string())
+        let mut attempt = 0;
+        let rows = loop {
+            match self.listed_rows(step, last, size).await {
+                Ok(rows) => break rows,
+                Err(fault) => self.again(fault, &mut attempt).await?,
+            }
         };
-        for sql in step.collect {
-            self.session.execute(&limited(sql)).await?;
-        }
-        let rows = self.session.rows(&limited(step.rows)).await?;
         let is_whole = u32::try_from(rows.len()).is_ok_and(|count| count < size);
         let position = |row: &Cells| row.get(1)?.as_deref()?.parse::<i64>().ok();
         let length = usize::try_from(self.options.chunk).unwrap_or(usize::MAX);
-        let mut changed = 0;
-        let mut chunks = rows.chunks(length).peekable();
-        while let Some(chunk) = chunks.next() {
+        let (mut changed, mut reached, mut all) = (0, after, true);
+        for chunk in rows.chunks(length) {
             self.stop_if_interrupted()?;
             let names: Vec<String> = chunk
                 .iter()
                 .map(|row| step.row.replace("{row}", &text(row, 0)))
                 .collect();
             let mut entry = self.entry.clone();
-            // The last row of the work list may have more rows that refer to it.
-            if let Some(end) = chunk.last().and_then(position) {
-                entry.position = entry.position.max(end - 1);
-            }
-            if is_whole && chunks.peek().is_none() {
-                entry.position = last;
-            }
+            entry.position = reached;
             let statements = step.statements(after, last, &names.join(","));
-            changed += self.chunk(&statements, entry, chunk.len()).await?;
+            let written = self.chunk(&statements, entry, chunk.len()).await?;
+            changed += written;
+            all &= usize::try_from(written).is_ok_and(|written| written >= chunk.len());
+            // The last row of the work list may have more rows that refer to it.
+            if let Some(end) = chunk.last().and_then(position)
+                && all
+            {
+                reached = reached.max(end - 1);
+            }
         }
-        if rows.is_empty() {
-            let mut entry = self.entry.clone();
-            entry.position = last;
-            self.chunk(&[], entry, 0).await?;
-        } else if !is_whole && changed == 0 {
-            return Err(Failure::could_not(format_args!(
-                "rows stay without a new reference, of those that this query finds: `{}`; go back with --rollback",
-                limited(step.collect.last().map_or(step.rows, String::as_str))
-            )));
+        let mut entry = self.entry.clone();
+        entry.position = match all && is_whole {
+            true => last,
+            false => reached,
+        };
+        let is_further = entry.position > after || changed > 0;
+        self.chunk(&[], entry, 0).await?;
+        Ok(is_further)
+    }
+
+    /// Lists rows that refer to a part of the work list, which may have to wait for locks.
+    async fn listed_rows(
+        &mut self,
+        step: &References<'_>,
+        last: i64,
+        size: u32,
+    ) -> Result<Vec<Cells>, Fault> {
+        let after = self.entry.position;
+        for sql in step.collect {
+            self.session
+                .execute(&limited(sql, after, last, size))
+                .await?;
         }
-        Ok(())
+        self.session
+            .rows(&limited(step.rows, after, last, size))
+            .await
     }
 
     /// Sends a chunk and its entry in one transaction, which is tried again while others hold its rows. Returns how many rows it has

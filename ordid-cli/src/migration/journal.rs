@@ -99,13 +99,12 @@ impl Entry {
 }
 
 impl Entry {
-    /// Whether the steps of its list have only counted so far, so that another list may begin instead.
+    /// Whether the steps of its list have only counted or prepared so far, so that another list may begin instead.
     pub(crate) fn has_changed_nothing(&self, list: &[Step]) -> bool {
-        let only_counts = |step: &Step| matches!(step.action, Action::Check { .. });
         self.position != BETWEEN
-            && list.iter().take(self.step).all(only_counts)
+            && list.iter().take(self.step).all(Step::is_harmless)
             && list.get(self.step).is_some_and(|next| {
-                only_counts(next) || matches!(next.action, Action::Switch { .. })
+                next.is_harmless() || matches!(next.action, Action::Switch { .. })
             })
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     apply::{Run, Stop},
-    journal::{Entry, Journal},
+    journal::{Entry, Journal, Phase},
     model::{Action, Check, Guard, Plan, Statement},
     session::{Fault, Session},
 };
@@ -47,6 +47,12 @@ impl Run<'_> {
     /// Locks the tables, sends the statements, and lets go.
     pub(crate) async fn switch(&mut self, action: &Action, next: &Entry) -> Result<(), Failure> {
         match self.try_often(action, next).await {
+            Err(failure) if self.entry.position == BETWEEN && self.entry.phase == Phase::Finish => {
+                Err(failure.and(format_args!(
+                    "the step is half done: run this plan with {} at once",
+                    self.way_on()
+                )))
+            }
             Err(failure) if self.entry.position == BETWEEN => Err(failure.and(format_args!(
                 "the switch is half done: until it is complete, columns may have each other's names, and rows that refer to others are \
                  refused as triggers are missing; run this plan with {} at once",
@@ -162,9 +168,14 @@ impl Run<'_> {
             .await?;
         if is_transaction {
             self.session.execute("COMMIT").await?;
+        } else {
+            // It is complete, whatever becomes of the locks.
+            self.entry = next.clone();
         }
         for statement in unlock {
-            self.session.execute(statement).await?;
+            let unlocked = self.session.execute(statement).await;
+            // It must not be tried again from its beginning.
+            unlocked.map_err(|fault| Stop::Wrong(fault.into()))?;
         }
         self.summary.switch_millis = Some(locked.elapsed().as_secs_f64() * 1000.0);
         Ok(())

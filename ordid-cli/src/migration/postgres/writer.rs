@@ -194,7 +194,7 @@ impl Writer<'_> {
             "    ordid_moment := {time};\n    ordid_micros := (extract(epoch FROM ordid_moment) * 1000000)::bigint::text;\n    \
              ordid_last := current_setting('ordid.last_' || TG_RELID, true);\n    ordid_further := CASE WHEN split_part(ordid_last, \
              ' ', 1) = ordid_micros THEN split_part(ordid_last, ' ', 2)::int + 1 ELSE 0 END;\n    PERFORM \
-             set_config('ordid.last_' || TG_RELID, concat_ws(' ', ordid_micros, ordid_further), true);\n    ordid_moment := \
+             set_config('ordid.last_' || TG_RELID, coalesce(ordid_micros, '') || ' ' || ordid_further, true);\n    ordid_moment := \
              ordid_moment + ordid_further * interval '1 microsecond';\n"
         )
     }
@@ -448,7 +448,8 @@ impl Writer<'_> {
                 }
                 let (child, main) = (self.table(table), self.table(self.main()));
                 let mut write = self.quiet();
-                // A row that others change meanwhile has another place, and gets the new column from its trigger.
+                // A row that others change meanwhile has another place, and gets the new column from its trigger. After a VACUUM
+                // FULL all rows have other places, and are listed again.
                 write.push(format!(
                     "UPDATE {child} AS c SET {to} = it.{new_key} FROM {main} AS it WHERE c.ctid = ANY ('{{{{rows}}}}'::tid[]) AND \
                      it.{key} = c.{from} AND c.{to} IS NULL"

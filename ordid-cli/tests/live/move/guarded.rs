@@ -1,7 +1,5 @@
 //! Moves on PostgreSQL that others try to turn to their use, and those that would lose something silently.
 
-use std::time::{Duration, Instant};
-
 use super::{
     block, definitions_of,
     hostile::{Move, expect, expect_value},
@@ -13,7 +11,7 @@ use crate::place::{Result, Servers, execute, printed};
 type Test = (&'static str, fn(&str) -> Result);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<libtest_mimic::Trial>) {
-    let tests: [Test; 10] = [
+    let tests: [Test; 11] = [
         (
             "move::nobody_else_attaches_the_trigger_function_and_everybody_runs_it",
             attached,
@@ -43,8 +41,12 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<libtest_mimic::Trial>) 
             counted_by_index,
         ),
         (
-            "move::a_count_that_takes_too_long_under_the_lock_lets_the_lock_go",
-            slow_count,
+            "move::a_move_whose_way_back_is_refused_can_be_finished",
+            refused_back,
+        ),
+        (
+            "move::rows_without_a_time_and_of_1970_are_inserted_together",
+            times_of_1970,
         ),
         (
             "move::the_plan_names_dangers_first_and_guesses_last",
@@ -428,48 +430,39 @@ fn counted_by_index(url: &str) -> Result {
     }
 }
 
-fn slow_count(url: &str) -> Result {
+/// The way back has built its indexes by then, which the end drops.
+fn refused_back(url: &str) -> Result {
+    const LOST: &str = "SELECT count(*) FROM pg_class WHERE relname LIKE 'ordid\\_lost\\_%'";
     execute(url, TABLES)?;
     let this = Move::planned(url)?;
-    let mut plan: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&this.file)?)?;
-    let steps = plan["steps"].as_array_mut().ok_or("no steps")?;
-    let switch = steps.last_mut().ok_or("no switch")?;
-    let planned = switch["checks"][0]["sql"].clone();
-    switch["checks"][0]["sql"] =
-        "SELECT count(*) FROM remarks WHERE pg_sleep(20)::text = 'slow'".into();
-    std::fs::write(&this.file, serde_json::to_string(&plan)?)?;
-    this.apply(&["--edited", "--no-switch"])?;
-    let begun = Instant::now();
-    let line = this.refused(
-        &[
-            "--edited",
-            "--resume",
-            "--lock-timeout",
-            "300",
-            "--attempts",
-            "3",
-        ],
-        3,
+    this.apply(&[])?;
+    execute(url, "CREATE VIEW seen AS SELECT id FROM orders")?;
+    let line = this.refused(&["--rollback"], 2)?;
+    expect(&line, "or end the move with --finish")?;
+    expect_value(url, LOST, "1")?;
+    this.apply(&["--finish"])?;
+    expect_value(url, LOST, "0")?;
+    expect_value(url, PAIRS, "2")
+}
+
+fn times_of_1970(url: &str) -> Result {
+    execute(
+        url,
+        &format!("{TABLES}; ALTER TABLE orders ADD created_at timestamptz DEFAULT now()"),
     )?;
-    expect(
-        &line,
-        "the counts under the lock took longer than the lock timeout in 3 attempts, and the locks were let go each time",
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    execute(
+        url,
+        "INSERT INTO orders (kind, created_at) VALUES (7, NULL), (7, '1970-01-01 00:00Z'), (7, 'infinity'), \
+         (7, '1970-01-01 00:00Z'), (7, DEFAULT)",
     )?;
-    if begun.elapsed() > Duration::from_secs(15) {
-        return Err(format!("it took {:?}", begun.elapsed()).into());
-    }
+    this.apply(&["--resume"])?;
     expect_value(
         url,
-        "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND database = (SELECT oid FROM pg_database WHERE datname = \
-         current_database())",
-        "0",
-    )?;
-    // It goes on as if nothing had been.
-    let steps = plan["steps"].as_array_mut().ok_or("no steps")?;
-    steps.last_mut().ok_or("no switch")?["checks"][0]["sql"] = planned;
-    std::fs::write(&this.file, serde_json::to_string(&plan)?)?;
-    this.apply(&["--resume"])?;
-    expect_value(url, PAIRS, "2")
+        "SELECT count(DISTINCT id) FROM orders WHERE kind = 7",
+        "5",
+    )
 }
 
 fn ranked(url: &str) -> Result {

@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _},
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use libtest_mimic::{Completion, Failed, Trial};
@@ -24,17 +25,16 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         ));
         trials.push(servers.trial(
             server,
+            "move::a_count_under_the_locks_that_takes_longer_than_others_may_wait_lets_them_go",
+            slow_count,
+        ));
+        trials.push(servers.trial(
+            server,
             "move::the_tables_whose_locks_others_hold_are_named",
             held_locks,
         ));
     }
     for server in ["mariadb", "mysql"] {
-        // PostgreSQL counts by an index: see `guarded`.
-        trials.push(servers.trial(
-            server,
-            "move::a_count_under_the_locks_that_takes_longer_than_others_may_wait_lets_them_go",
-            slow_count,
-        ));
         trials.push(servers.trial(
             server,
             "move::an_old_reference_alone_is_looked_up_after_the_switch",
@@ -197,14 +197,37 @@ fn chunks(url: &str) -> Result {
     )
 }
 
+/// Counts under the locks of a plan by another statement. Returns the one that stood there.
+fn edit_count(plan: &str, sql: &str) -> Result<String> {
+    let mut content: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(plan)?)?;
+    let steps = content["steps"].as_array_mut().ok_or("no steps")?;
+    let count = &mut steps.last_mut().ok_or("no switch")?["checks"][0]["sql"];
+    let planned = count.as_str().ok_or("no count")?.to_owned();
+    *count = sql.into();
+    std::fs::write(plan, serde_json::to_string(&content)?)?;
+    Ok(planned)
+}
+
 fn slow_count(url: &str) -> Result {
     create(url)?;
-    // Neither those with a link nor those without one are read at once.
-    insert(url, 40_000, "NULL")?;
-    insert(url, 40_000, "3")?;
+    insert(url, 1, "3")?;
     let this = Move::planned(url)?;
-    this.apply(&["--no-switch"])?;
-    let line = this.refused(&["--resume", "--lock-timeout", "1"], 3)?;
+    // They would take minutes. A `SLEEP` of MySQL that is ended is no error, and other names of locked tables are.
+    let slow = match is_postgres(url) {
+        true => "SELECT count(*) FROM items WHERE pg_sleep(300)::text = 'slow'".to_owned(),
+        false => {
+            let ten = format!("(SELECT 1 AS one{})", " UNION ALL SELECT 1".repeat(9));
+            let joined: Vec<String> = (0..10)
+                .map(|number| format!("{ten} AS t{number}"))
+                .collect();
+            format!("SELECT count(*) FROM {}", joined.join(" JOIN "))
+        }
+    };
+    let planned = edit_count(&this.file, &slow)?;
+    this.apply(&["--edited", "--no-switch"])?;
+    let begun = Instant::now();
+    let options = ["--edited", "--resume", "--lock-timeout", "300"];
+    let line = this.refused(&options, 3)?;
     expect(
         &line,
         "the counts under the lock took longer than the lock timeout in 3 attempts, and the locks were let go each time",
@@ -213,13 +236,17 @@ fn slow_count(url: &str) -> Result {
         &line,
         "go on with --resume, when the server has less to do, or with a longer --lock-timeout",
     )?;
+    if begun.elapsed() > Duration::from_secs(60) {
+        return Err(format!("it took {:?}", begun.elapsed()).into());
+    }
     // Nothing is switched, and nobody is in the way.
     execute(url, "INSERT INTO items (order_id, kind) VALUES (2, 2)")?;
-    this.apply(&["--resume", "--lock-timeout", "20000"])?;
+    edit_count(&this.file, &planned)?;
+    this.apply(&["--resume"])?;
     expect_value(
         url,
         "SELECT count(*) FROM items i JOIN orders o ON o.id = i.order_id AND o.kind = i.kind",
-        "40001",
+        "2",
     )
 }
 

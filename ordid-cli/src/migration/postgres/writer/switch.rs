@@ -4,7 +4,7 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
 use super::{BRIEF, NONE, Writer, constraints::comment_on};
 use crate::migration::{
-    model::{Action, Guard, Statement, Step},
+    model::{Action, Guard, LOST_INDEXES, Statement, Step},
     postgres::{depends, quote, secured},
     subject::{Column, Index, Moved, literal, map_name, map_steps, named_by_column},
 };
@@ -301,7 +301,7 @@ impl Writer<'_> {
         )];
         if !indexes.is_empty() {
             steps.push(Self::step(
-                "indexes",
+                LOST_INDEXES,
                 "Builds indexes of the rows without their old reference, of which there are none: they are counted under the lock"
                     .to_owned(),
                 NONE,
