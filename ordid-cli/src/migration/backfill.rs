@@ -250,12 +250,8 @@ impl Run<'_> {
         for statement in step.session {
             self.session.execute(statement).await?;
         }
-        let size = match step.rows {
-            "" => self.options.chunk,
-            _ => {
-                (self.options.chunk.saturating_mul(LISTED).min(MOST_LISTED)).max(self.options.chunk)
-            }
-        };
+        let chunk = self.options.chunk;
+        let size = chunk.saturating_mul(LISTED).min(MOST_LISTED).max(chunk);
         let mut in_vain = 0;
         loop {
             self.stop_if_interrupted()?;
@@ -263,7 +259,7 @@ impl Run<'_> {
             let read = step
                 .read
                 .replace("{after}", &after.to_string())
-                .replace("{chunk}", &size.to_string());
+                .replace("{chunk}", &chunk.to_string());
             let Some(last) = self.session.value(&read).await? else {
                 return Ok(());
             };
@@ -290,11 +286,11 @@ impl Run<'_> {
         }
     }
 
-    /// Fills the rows that refer to a part of the work list, or the first ones of them. So many rows are listed at a time, since a
-    /// row may have more that refer to it than a list may have. Returns whether it has got any further.
+    /// Fills the rows that refer to a part of the work list, or so many of them as may be listed at a time, and goes on to the
+    /// next part if there are none. Returns whether it has got any further.
     ///
-    /// A listed row may be elsewhere when it is written, such as after a VACUUM FULL or a cascade that changes its key. So the
-    /// position goes only as far as all rows were written, and the next call lists the others again.
+    /// A listed row may be elsewhere when it is written, and another one in its place, such as after a VACUUM FULL or a cascade that
+    /// changes its key. So only an empty list says that the part is done.
     async fn part(&mut self, step: &References<'_>, last: i64, size: u32) -> Result<bool, Failure> {
         let after = self.entry.position;
         let mut attempt = 0;
@@ -304,37 +300,24 @@ impl Run<'_> {
                 Err(fault) => self.again(fault, &mut attempt).await?,
             }
         };
-        let is_whole = u32::try_from(rows.len()).is_ok_and(|count| count < size);
-        let position = |row: &Cells| row.get(1)?.as_deref()?.parse::<i64>().ok();
+        let mut entry = self.entry.clone();
+        if rows.is_empty() {
+            entry.position = last;
+            self.chunk(&[], entry, 0).await?;
+            return Ok(true);
+        }
         let length = usize::try_from(self.options.chunk).unwrap_or(usize::MAX);
-        let (mut changed, mut reached, mut all) = (0, after, true);
+        let mut changed = 0;
         for chunk in rows.chunks(length) {
             self.stop_if_interrupted()?;
             let names: Vec<String> = chunk
                 .iter()
                 .map(|row| step.row.replace("{row}", &text(row, 0)))
                 .collect();
-            let mut entry = self.entry.clone();
-            entry.position = reached;
             let statements = step.statements(after, last, &names.join(","));
-            let written = self.chunk(&statements, entry, chunk.len()).await?;
-            changed += written;
-            all &= usize::try_from(written).is_ok_and(|written| written >= chunk.len());
-            // The last row of the work list may have more rows that refer to it.
-            if let Some(end) = chunk.last().and_then(position)
-                && all
-            {
-                reached = reached.max(end - 1);
-            }
+            changed += self.chunk(&statements, entry.clone(), chunk.len()).await?;
         }
-        let mut entry = self.entry.clone();
-        entry.position = match all && is_whole {
-            true => last,
-            false => reached,
-        };
-        let is_further = entry.position > after || changed > 0;
-        self.chunk(&[], entry, 0).await?;
-        Ok(is_further)
+        Ok(changed > 0)
     }
 
     /// Lists rows that refer to a part of the work list, which may have to wait for locks.

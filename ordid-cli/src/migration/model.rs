@@ -193,8 +193,7 @@ pub(crate) enum Action {
         /// Lists referring rows that are empty; `{after}`, `{last}` and `{limit}` are replaced.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         collect: Vec<String>,
-        /// Reads the rows of the list in the order of the work list, each with its position; `{after}`, `{last}` and `{limit}` are
-        /// replaced. It is empty where rows have no name: then all rows that refer to the part are written at once.
+        /// Reads the rows of the list; `{after}`, `{last}` and `{limit}` are replaced. It is empty where rows have no name: then all rows that refer to the part are written at once.
         rows: String,
         /// The form of a row's name in the statement that writes it: `{row}`.
         row: String,

@@ -470,7 +470,7 @@ impl Writer<'_> {
                             session: Vec::new(),
                             collect: Vec::new(),
                             rows: format!(
-                                "SELECT c.ctid, w.position FROM {} AS w JOIN {main} AS it ON it.{key} = w.old AND it.{new_key} IS NOT \
+                                "SELECT c.ctid FROM {} AS w JOIN {main} AS it ON it.{key} = w.old AND it.{new_key} IS NOT \
                                  NULL JOIN {child} AS c ON c.{from} = w.old WHERE w.position > {{after}} AND w.position <= {{last}} \
                                  AND c.{to} IS NULL ORDER BY w.position LIMIT {{limit}}",
                                 self.work()

@@ -53,6 +53,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     }
     trials.push(servers.trial(
         "postgres",
+        "move::rows_that_are_elsewhere_when_they_are_written_are_listed_again",
+        rewritten,
+    ));
+    trials.push(servers.trial(
+        "postgres",
         "move::an_error_of_the_server_has_no_line_of_its_sources",
         |url| {
             let line = refused(&["doctor", &format!("{url}_nowhere")], 3)?;
@@ -247,6 +252,46 @@ fn slow_count(url: &str) -> Result {
         url,
         "SELECT count(*) FROM items i JOIN orders o ON o.id = i.order_id AND o.kind = i.kind",
         "2",
+    )
+}
+
+/// `VACUUM FULL` gives rows other places while `apply` has a list of them.
+fn rewritten(url: &str) -> Result {
+    const FILLED: &str = "SELECT count(*) FROM items WHERE ordid_new_order_id IS NOT NULL";
+    create(url)?;
+    insert(url, 40, "1")?;
+    insert(url, 40, "2")?;
+    execute(url, "DELETE FROM items WHERE id <= 20")?;
+    let this = Move::planned(url)?;
+    let slowly = ["--no-switch", "--chunk", "1", "--pause", "50"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ordid"))
+        .args(["apply", &this.file, url, "--lock-timeout", "10000"])
+        .args(slowly)
+        .env_remove("DATABASE_URL")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()?;
+    // Before its first step there is no such column.
+    let filled = || block(url, FILLED).map_or(0, |rows| rows[0][0].parse().unwrap_or(0));
+    let begun = Instant::now();
+    while filled() < 5 {
+        if begun.elapsed() > Duration::from_secs(120) {
+            child.kill()?;
+            return Err("no row is filled".into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let before = filled();
+    execute(url, "VACUUM FULL items")?;
+    let status = child.wait()?;
+    if !status.success() || before > 50 {
+        return Err(format!("{status}, {before} rows were filled before").into());
+    }
+    this.apply(&["--resume"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM items i JOIN orders o ON o.id = i.order_id AND o.kind = i.kind",
+        "60",
     )
 }
 

@@ -58,14 +58,14 @@ impl Writer<'_> {
         Action::References {
             read: self.part(),
             session: vec![format!(
-                "CREATE TEMPORARY TABLE IF NOT EXISTS {rows} (n BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, position BIGINT \
-                 NOT NULL DEFAULT 0) ENGINE=InnoDB AS SELECT {} FROM {child} AS c WHERE FALSE",
+                "CREATE TEMPORARY TABLE IF NOT EXISTS {rows} (n BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY) \
+                 ENGINE=InnoDB AS SELECT {} FROM {child} AS c WHERE FALSE",
                 each(&|at, it| format!("c.{it} AS k{at}"), ", ")
             )],
             collect: vec![
                 format!("DELETE FROM {rows}"),
                 format!(
-                    "INSERT INTO {rows} (position, {}) SELECT w.position, {} FROM {} AS w STRAIGHT_JOIN {main} AS it ON it.{key} = \
+                    "INSERT INTO {rows} ({}) SELECT {} FROM {} AS w STRAIGHT_JOIN {main} AS it ON it.{key} = \
                      w.old_key AND it.{new} IS NOT NULL STRAIGHT_JOIN {child} AS c ON c.{from} = w.old_key WHERE w.position > {{after}} \
                      AND w.position <= {{last}} AND c.{to} IS NULL ORDER BY w.position LIMIT {{limit}}",
                     each(&|at, _| format!("k{at}"), ", "),
@@ -73,7 +73,7 @@ impl Writer<'_> {
                     self.work()
                 ),
             ],
-            rows: format!("SELECT n, position FROM {rows} ORDER BY n"),
+            rows: format!("SELECT n FROM {rows} ORDER BY n"),
             row: "{row}".to_owned(),
             write: vec![format!(
                 "UPDATE {rows} AS r STRAIGHT_JOIN {child} AS c ON {} STRAIGHT_JOIN {main} AS it ON it.{key} = c.{from} SET c.{to} = \
