@@ -32,6 +32,18 @@ use target::Target;
 
 use crate::{engine::Engine, failure::Failure};
 
+/// What stands for numbers and rows in the statements of a plan.
+const PLACEHOLDERS: [&str; 8] = [
+    "{after}",
+    "{chunk}",
+    "{key}",
+    "{last}",
+    "{limit}",
+    "{position}",
+    "{row}",
+    "{rows}",
+];
+
 /// Reads the database's catalog and some rows, and writes the plan of a move.
 ///
 /// # Errors
@@ -54,6 +66,17 @@ pub(crate) async fn plan(session: &mut Session, request: &Request<'_>) -> Result
         return Err(request.refuse(&remains.reason()));
     }
     draft.refusals.check(request)?;
+    let texts = draft
+        .catalog
+        .iter()
+        .flat_map(|it| it.definition.iter().chain([&it.name]));
+    for text in texts {
+        if let Some(word) = PLACEHOLDERS.iter().find(|word| text.contains(**word)) {
+            return Err(request.refuse(&format!(
+                "{text} has {word}, which stands for something else in a plan: rename it"
+            )));
+        }
+    }
     let unlinked = unlinked::notes(session, &draft).await?;
     let title = |name: &str| subject::title(draft.schema.as_deref(), name);
     let map_table = title(&subject::map_name(&draft.name));

@@ -30,6 +30,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         ));
         trials.push(servers.trial(
             server,
+            "move::names_that_stand_for_something_else_in_a_plan_are_refused",
+            placeholders,
+        ));
+        trials.push(servers.trial(
+            server,
             "move::the_tables_whose_locks_others_hold_are_named",
             held_locks,
         ));
@@ -252,6 +257,20 @@ fn slow_count(url: &str) -> Result {
         url,
         "SELECT count(*) FROM items i JOIN orders o ON o.id = i.order_id AND o.kind = i.kind",
         "2",
+    )
+}
+
+fn placeholders(url: &str) -> Result {
+    create(url)?;
+    let quote = if is_postgres(url) { '"' } else { '`' };
+    execute(
+        url,
+        &format!("ALTER TABLE items ADD COLUMN {quote}a{{limit}}{quote} int"),
+    )?;
+    let line = refused(&Move::new(url)?.plan(), 2)?;
+    expect(
+        &line,
+        "has {limit}, which stands for something else in a plan: rename it",
     )
 }
 
