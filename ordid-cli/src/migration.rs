@@ -32,7 +32,7 @@ use target::Target;
 
 use crate::{engine::Engine, failure::Failure};
 
-/// What stands for numbers and rows in the statements of a plan.
+/// The words in the statements of a plan that `apply` replaces by numbers and rows.
 const PLACEHOLDERS: [&str; 8] = [
     "{after}",
     "{chunk}",

@@ -50,7 +50,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// What it does, in front of a table's name.
+    /// Returns the words that stand in front of the table's name, such as `insert into`.
     pub(crate) const fn verb(self) -> &'static str {
         match self {
             Self::Insert => "insert into",

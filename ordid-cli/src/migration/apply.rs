@@ -12,7 +12,6 @@ use ordid_core::storage::{
 use serde::Serialize;
 
 use super::{
-    backfill::{Keys, References},
     check_policies,
     journal::{Entry, Journal, Phase},
     model::{Action, Plan, Statement, Step},
@@ -73,7 +72,7 @@ pub(crate) struct Summary {
 pub(crate) struct Done {
     /// Its name.
     pub(crate) step: String,
-    /// What it was for, if there are several of the name.
+    /// The column that it was for, if the plan has several steps of the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) on: Option<String>,
     /// How long it took.
@@ -199,7 +198,7 @@ impl<'p> Run<'p> {
     /// Returns how many rows a step works through, if that is known.
     fn length(&self, step: &Step) -> Option<u64> {
         match step.action {
-            Action::Keys { .. } | Action::Rebuild { .. } => u64::try_from(self.plan.rows).ok(),
+            Action::Keys(_) | Action::Rebuild { .. } => u64::try_from(self.plan.rows).ok(),
             _ => None,
         }
     }
@@ -238,38 +237,8 @@ impl<'p> Run<'p> {
                     self.online(step, statement).await?;
                 }
             }
-            Action::Keys {
-                session,
-                read,
-                row,
-                write,
-            } => {
-                let keys = Keys {
-                    session,
-                    read,
-                    row,
-                    write,
-                };
-                self.keys(&keys).await?;
-            }
-            Action::References {
-                read,
-                session,
-                collect,
-                rows,
-                row,
-                write,
-            } => {
-                let references = References {
-                    read,
-                    session,
-                    collect,
-                    rows,
-                    row,
-                    write,
-                };
-                self.references(&references).await?;
-            }
+            Action::Keys(keys) => self.keys(keys).await?,
+            Action::References(references) => self.references(references).await?,
             Action::Wait { list } => self.wait(list).await?,
             Action::Check { checks, guards } => {
                 self.guard(guards).await?;
@@ -308,7 +277,7 @@ impl<'p> Run<'p> {
     /// Sends a statement that commits by itself, unless an earlier run has done so.
     async fn online(&mut self, step: &Step, statement: &Statement) -> Result<(), Failure> {
         let mut attempt = 0;
-        // What is lost if it gets no lock at its end.
+        // The work that is lost if the statement gets no lock at its end.
         let mut work = Duration::try_from_secs_f64(step.seconds).unwrap_or_default();
         loop {
             let patience = patience(
@@ -339,6 +308,7 @@ impl<'p> Run<'p> {
             };
             self.again(fault, &mut attempt).await?;
             tokio::time::sleep(rest).await;
+            self.stop_if_interrupted()?;
         }
     }
 

@@ -18,7 +18,7 @@ use ordid_core::{
 
 use super::{
     apply::Run,
-    model::Plan,
+    model::{Keys, Plan, References},
     session::{Cells, Fault},
 };
 use crate::{database::text, failure::Failure};
@@ -172,14 +172,6 @@ pub(crate) fn bytes_of(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The statements of a step that makes keys.
-pub(crate) struct Keys<'p> {
-    pub(crate) session: &'p [String],
-    pub(crate) read: &'p str,
-    pub(crate) row: &'p str,
-    pub(crate) write: &'p [String],
-}
-
 /// Returns a query of a part of the work list.
 fn limited(sql: &str, after: i64, last: i64, size: u32) -> String {
     sql.replace("{after}", &after.to_string())
@@ -187,17 +179,7 @@ fn limited(sql: &str, after: i64, last: i64, size: u32) -> String {
         .replace("{limit}", &size.to_string())
 }
 
-/// The statements of a step that fills a referring column.
-pub(crate) struct References<'p> {
-    pub(crate) read: &'p str,
-    pub(crate) session: &'p [String],
-    pub(crate) collect: &'p [String],
-    pub(crate) rows: &'p str,
-    pub(crate) row: &'p str,
-    pub(crate) write: &'p [String],
-}
-
-impl References<'_> {
+impl References {
     /// Returns the statements that write a chunk.
     fn statements(&self, after: i64, last: i64, rows: &str) -> Vec<String> {
         let write = self.write.iter().map(|sql| {
@@ -211,8 +193,8 @@ impl References<'_> {
 
 impl Run<'_> {
     /// Makes the keys of the rows of the work list that have none yet.
-    pub(crate) async fn keys(&mut self, step: &Keys<'_>) -> Result<(), Failure> {
-        for statement in step.session {
+    pub(crate) async fn keys(&mut self, step: &Keys) -> Result<(), Failure> {
+        for statement in &step.session {
             self.session.execute(statement).await?;
         }
         let mut maker = KeyMaker::new(self.plan, &self.entry.key)?;
@@ -224,7 +206,7 @@ impl Run<'_> {
                 .replace("{after}", &after)
                 .replace("{chunk}", &self.options.chunk.to_string());
             let found = self.session.rows(&read).await?;
-            let (rows, last) = maker.rows(&found, step.row)?;
+            let (rows, last) = maker.rows(&found, &step.row)?;
             let Some(last) = last else {
                 return Ok(());
             };
@@ -246,8 +228,8 @@ impl Run<'_> {
     }
 
     /// Fills a referring column, part by part of the work list.
-    pub(crate) async fn references(&mut self, step: &References<'_>) -> Result<(), Failure> {
-        for statement in step.session {
+    pub(crate) async fn references(&mut self, step: &References) -> Result<(), Failure> {
+        for statement in &step.session {
             self.session.execute(statement).await?;
         }
         let chunk = self.options.chunk;
@@ -277,7 +259,9 @@ impl Run<'_> {
                 false => in_vain + 1,
             };
             if in_vain == IN_VAIN {
-                let find = step.collect.last().map_or(step.rows, String::as_str);
+                // On MySQL the query is that of an `INSERT` into the list.
+                let list = step.collect.last().unwrap_or(&step.rows);
+                let find = list.find("SELECT ").map_or(list.as_str(), |at| &list[at..]);
                 return Err(Failure::could_not(format_args!(
                     "rows stay without a new reference, of those that this query finds: `{}`; go back with --rollback",
                     limited(find, after, last, size)
@@ -291,7 +275,7 @@ impl Run<'_> {
     ///
     /// A listed row may be elsewhere when it is written, and another one in its place, such as after a VACUUM FULL or a cascade that
     /// changes its key. So only an empty list says that the part is done.
-    async fn part(&mut self, step: &References<'_>, last: i64, size: u32) -> Result<bool, Failure> {
+    async fn part(&mut self, step: &References, last: i64, size: u32) -> Result<bool, Failure> {
         let after = self.entry.position;
         let mut attempt = 0;
         let rows = loop {
@@ -323,18 +307,18 @@ impl Run<'_> {
     /// Lists rows that refer to a part of the work list, which may have to wait for locks.
     async fn listed_rows(
         &mut self,
-        step: &References<'_>,
+        step: &References,
         last: i64,
         size: u32,
     ) -> Result<Vec<Cells>, Fault> {
         let after = self.entry.position;
-        for sql in step.collect {
+        for sql in &step.collect {
             self.session
                 .execute(&limited(sql, after, last, size))
                 .await?;
         }
         self.session
-            .rows(&limited(step.rows, after, last, size))
+            .rows(&limited(&step.rows, after, last, size))
             .await
     }
 

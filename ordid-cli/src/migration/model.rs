@@ -118,7 +118,7 @@ pub(crate) struct Table {
 pub(crate) struct Step {
     /// A short name.
     pub(crate) name: String,
-    /// What it is for, if the plan has several steps of the name: a column.
+    /// The column that it is for, if the plan has several steps of the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) on: Option<String>,
     /// A sentence that says what it does.
@@ -157,6 +157,38 @@ impl Step {
     }
 }
 
+/// The statements that make keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Keys {
+    /// Creates what a session needs.
+    pub(crate) session: Vec<String>,
+    /// Reads positions and microseconds; `{after}` and `{chunk}` are replaced.
+    pub(crate) read: String,
+    /// A row of the statement that takes the keys: `{position}` and `{key}`.
+    pub(crate) row: String,
+    /// Writes a chunk; `{rows}`, `{after}` and `{last}` are replaced.
+    pub(crate) write: Vec<String>,
+}
+
+/// The statements that fill a referring column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct References {
+    /// Returns the last position of a part; `{after}` and `{chunk}` are replaced.
+    pub(crate) read: String,
+    /// Creates what a session needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) session: Vec<String>,
+    /// Lists referring rows that are empty; `{after}`, `{last}` and `{limit}` are replaced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) collect: Vec<String>,
+    /// Reads the rows of the list; `{after}`, `{last}` and `{limit}` are replaced. It is empty where rows have no name: then all rows that refer to the part are written at once.
+    pub(crate) rows: String,
+    /// The form of a row's name in the statement that writes it: `{row}`.
+    pub(crate) row: String,
+    /// Writes a chunk; `{rows}`, `{after}` and `{last}` are replaced.
+    pub(crate) write: Vec<String>,
+}
+
 /// How a step is carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
@@ -172,34 +204,10 @@ pub(crate) enum Action {
         statements: Vec<Statement>,
     },
     /// Makes keys for the rows of the work list, in chunks. Each chunk is a transaction, with the journal's entry.
-    Keys {
-        /// Creates what a session needs.
-        session: Vec<String>,
-        /// Reads positions and microseconds; `{after}` and `{chunk}` are replaced.
-        read: String,
-        /// A row of the statement that takes the keys: `{position}` and `{key}`.
-        row: String,
-        /// Writes a chunk; `{rows}`, `{after}` and `{last}` are replaced.
-        write: Vec<String>,
-    },
+    Keys(Keys),
     /// Fills a referring column, in chunks of referring rows. A part of the work list is read at a time, and at most so many
     /// rows that refer to it.
-    References {
-        /// Returns the last position of a part; `{after}` and `{chunk}` are replaced.
-        read: String,
-        /// Creates what a session needs.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        session: Vec<String>,
-        /// Lists referring rows that are empty; `{after}`, `{last}` and `{limit}` are replaced.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        collect: Vec<String>,
-        /// Reads the rows of the list; `{after}`, `{last}` and `{limit}` are replaced. It is empty where rows have no name: then all rows that refer to the part are written at once.
-        rows: String,
-        /// The form of a row's name in the statement that writes it: `{row}`.
-        row: String,
-        /// Writes a chunk; `{rows}`, `{after}` and `{last}` are replaced.
-        write: Vec<String>,
-    },
+    References(References),
     /// Waits until no transaction of those that the query lists is left.
     Wait {
         /// Lists the transactions that run.
@@ -405,25 +413,25 @@ impl Action {
         match self {
             Self::Transaction { statements } => strs(statements),
             Self::Online { statements } => statements.iter().map(|it| it.sql.as_str()).collect(),
-            Self::Keys {
+            Self::Keys(Keys {
                 session,
                 read,
                 write,
                 ..
-            } => {
+            }) => {
                 let mut all = strs(session);
                 all.push(read);
                 all.extend(strs(write));
                 all
             }
-            Self::References {
+            Self::References(References {
                 read,
                 session,
                 collect,
                 rows,
                 write,
                 ..
-            } => {
+            }) => {
                 let mut all = strs(session);
                 all.push(read);
                 all.extend(strs(collect));
@@ -559,20 +567,20 @@ mod tests {
             Action::Online {
                 statements: statements(),
             },
-            Action::Keys {
+            Action::Keys(Keys {
                 session: texts(),
                 read: text(),
                 row: text(),
                 write: texts(),
-            },
-            Action::References {
+            }),
+            Action::References(References {
                 read: text(),
                 session: texts(),
                 collect: texts(),
                 rows: text(),
                 row: text(),
                 write: texts(),
-            },
+            }),
             Action::Wait { list: text() },
             Action::Check {
                 checks: checks(),

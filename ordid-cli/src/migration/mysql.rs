@@ -436,19 +436,11 @@ async fn tables(
     key: &FoundColumn,
     refusals: &mut Refusals,
 ) -> Result<Vec<Moved>, Failure> {
-    let own = Column {
-        name: key.name.clone(),
-        sql_type: key.sql_type.clone(),
-        not_null: true,
-        comment: key.comment.clone(),
-        reference: None,
-    };
-    let mut tables = vec![Moved {
-        schema: schema.to_owned(),
-        name: name.to_owned(),
-        columns: vec![own],
-        indexes: Vec::new(),
-    }];
+    let mut tables = vec![Moved::main(
+        [schema, name],
+        [&key.name, &key.sql_type],
+        key.comment.as_ref(),
+    )];
     // MySQL 9.6 and later: error 6575, "cascade exceeds max tables limit".
     let native = session
         .rows("SHOW VARIABLES LIKE 'innodb_native_foreign_keys'")

@@ -23,6 +23,28 @@ pub(crate) struct Moved {
     pub(crate) indexes: Vec<Index>,
 }
 
+impl Moved {
+    /// The table of the plan, with its key: name, type and comment.
+    pub(crate) fn main(
+        [schema, name]: [&str; 2],
+        [key, sql_type]: [&str; 2],
+        comment: Option<&String>,
+    ) -> Self {
+        Self {
+            schema: schema.to_owned(),
+            name: name.to_owned(),
+            columns: vec![Column {
+                name: key.to_owned(),
+                sql_type: sql_type.to_owned(),
+                not_null: true,
+                comment: comment.cloned(),
+                reference: None,
+            }],
+            indexes: Vec::new(),
+        }
+    }
+}
+
 /// A column that is moved.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {

@@ -380,7 +380,7 @@ pub fn zookeeper_ensemble() -> Result<[Server; 3], Error> {
 
 /// Starts a private etcd server, a cluster of its own.
 ///
-/// No test starts it where nobody asks for etcd ([`Policy`]). A lease may be as short as a second.
+/// Of the tests, only those of `cargo xtask soak` start it ([`Policy`]). A lease may be as short as a second.
 ///
 /// # Errors
 ///

@@ -28,7 +28,7 @@ use super::{Found, FoundColumn, quote};
 use crate::{
     engine::Engine,
     migration::{
-        model::{Action, Statement, Step, Table},
+        model::{Action, Keys, Statement, Step, Table},
         subject::{Column, ForeignKey, Index, Moved, literal, named, replace_identifier},
         target::Target,
     },
@@ -386,7 +386,7 @@ impl Writer<'_> {
             "Gives each listed row a key of its time, made by ordid, in chunks",
             "the rows of a chunk, until its COMMIT",
             self.rows(10_000.0),
-            Action::Keys {
+            Action::Keys(Keys {
                 session: vec![format!(
                     "CREATE TEMPORARY TABLE IF NOT EXISTS {chunk} (position BIGINT NOT NULL PRIMARY KEY, new_key {} NOT NULL)",
                     self.sql_type()
@@ -406,7 +406,7 @@ impl Writer<'_> {
                         self.kept(0, "it")
                     ),
                 ],
-            },
+            }),
         )
     }
 

@@ -22,19 +22,11 @@ pub(super) async fn tables(
     key: &FoundColumn,
     refusals: &mut Refusals,
 ) -> Result<Vec<Moved>, Failure> {
-    let own = Column {
-        name: key.name.clone(),
-        sql_type: key.sql_type.clone(),
-        not_null: true,
-        comment: key.comment.clone(),
-        reference: None,
-    };
-    let mut tables = vec![Moved {
-        schema: schema.to_owned(),
-        name: name.to_owned(),
-        columns: vec![own],
-        indexes: Vec::new(),
-    }];
+    let mut tables = vec![Moved::main(
+        [schema, name],
+        [&key.name, &key.sql_type],
+        key.comment.as_ref(),
+    )];
     let query = format!(
         "SELECT n.nspname, c.relname, f.conname, array_length(f.conkey, 1), a.attname, format_type(a.atttypid, a.atttypmod), \
          a.attnotnull, f.condeferrable, c.relkind = 'p' OR c.relispartition, pg_has_role(c.relowner, 'MEMBER'), \

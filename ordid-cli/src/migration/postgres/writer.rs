@@ -7,7 +7,7 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 
 use super::{Found, FoundColumn, is_indexed, quote};
 use crate::migration::{
-    model::{Action, Statement, Step},
+    model::{Action, Keys, References, Statement, Step},
     subject::{Column, ForeignKey, Index, Moved, literal, named, named_by_column},
     target::Target,
 };
@@ -404,7 +404,7 @@ impl Writer<'_> {
             "Gives each listed row a key of its time, made by ordid, in chunks".to_owned(),
             "the rows of a chunk, until its COMMIT",
             self.rows(15_000.0),
-            Action::Keys {
+            Action::Keys(Keys {
                 session: Vec::new(),
                 read: format!(
                     "SELECT position, micros FROM {} WHERE position > {{after}} ORDER BY position LIMIT {{chunk}}",
@@ -412,7 +412,7 @@ impl Writer<'_> {
                 ),
                 row: "({position},{key})".to_owned(),
                 write,
-            },
+            }),
         )
     }
 
@@ -461,7 +461,7 @@ impl Writer<'_> {
                         format!("Fills the new column of {name} in chunks"),
                         "the rows of a chunk, until its COMMIT",
                         self.rows(15_000.0),
-                        Action::References {
+                        Action::References(References {
                             read: format!(
                                 "SELECT max(position) FROM (SELECT position FROM {} WHERE position > {{after}} ORDER BY position \
                                  LIMIT {{chunk}}) AS it",
@@ -477,7 +477,7 @@ impl Writer<'_> {
                             ),
                             row: "\"{row}\"".to_owned(),
                             write,
-                        },
+                        }),
                     )
                     .on(name),
                 );

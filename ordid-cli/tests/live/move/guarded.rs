@@ -233,7 +233,7 @@ fn old_references(url: &str) -> Result {
     )?;
     let this = Move::planned(url)?;
     this.apply(&[])?;
-    // As old programs do that name no columns: the old ones are the first.
+    // Old programs that name no columns insert so: the old columns are the first.
     execute(
         url,
         "INSERT INTO remarks VALUES (DEFAULT, 3, 3), (DEFAULT, NULL, 4); INSERT INTO lines VALUES (2, 2);

@@ -10,6 +10,7 @@ use std::{collections::BTreeSet, time::Duration};
 use ordid::{KeyType, uuid::Uuid};
 use ordid_recorders::conversation::{BIGINT, Peer, TEXT, Table, UUID};
 use ordid_sql::{ChunkLimits, FlushError, Flushed, Retry};
+use sea_orm::{DatabaseConnection, TransactionTrait as _};
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, diesel, mysql_async, sea_orm, sqlx, tokio_postgres)]
@@ -293,7 +294,7 @@ pub(crate) struct Rows {
     pub(crate) links: bool,
 }
 
-/// What is flushed, in which chunks, and whether within a transaction of the caller's, which is committed then.
+/// The rows that are flushed, and how: in chunks, or within a transaction of the caller's, which is committed then.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flush {
     pub(crate) rows: Rows,
@@ -432,6 +433,40 @@ pub(crate) fn name_savepoint(sql: &mut String) {
             *sql = sql.replace(own, "ordid_flush");
         }
     }
+}
+
+pub(crate) const CONNECTS: &str = "the peer is there";
+pub(crate) const BEGINS: &str = "a transaction begins";
+pub(crate) const COMMITS: &str = "the caller's transaction is committed";
+
+/// Flushes through `SQLx`, to an engine of either protocol.
+pub(crate) async fn through_sqlx<DB: ordid_sqlx::Backend>(
+    mut work: ordid_sqlx::UnitOfWork<DB>,
+    flush: Flush,
+    pool: &sqlx::Pool<DB>,
+) -> Said {
+    if !flush.is_within {
+        return Said::of(work.flush(pool).await);
+    }
+    let mut open = pool.begin().await.expect(BEGINS);
+    let said = Said::of(work.flush_in(&mut open).await);
+    open.commit().await.expect(COMMITS);
+    said
+}
+
+/// The same through `SeaORM`.
+pub(crate) async fn through_seaorm(
+    mut work: ordid_seaorm::UnitOfWork,
+    flush: Flush,
+    db: &DatabaseConnection,
+) -> Said {
+    if !flush.is_within {
+        return Said::of(work.flush(db).await);
+    }
+    let open = db.begin().await.expect(BEGINS);
+    let said = Said::of(work.flush_in(&open).await);
+    open.commit().await.expect(COMMITS);
+    said
 }
 
 /// Three attempts that wait for nothing.

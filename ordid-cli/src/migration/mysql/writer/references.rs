@@ -4,7 +4,7 @@ use ordid_core::storage::{Dialect as _, dialect::MySql};
 
 use super::{NONE, Writer, not};
 use crate::migration::{
-    model::{Action, Check, Statement, Step},
+    model::{Action, Check, References, Statement, Step},
     mysql::quote,
     subject::{Column, Moved, Words, named_by_column, pairs},
 };
@@ -55,7 +55,7 @@ impl Writer<'_> {
             let all: Vec<String> = columns.map(|(at, it)| text(at, quote(it))).collect();
             all.join(between)
         };
-        Action::References {
+        Action::References(References {
             read: self.part(),
             session: vec![format!(
                 "CREATE TEMPORARY TABLE IF NOT EXISTS {rows} (n BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY) \
@@ -81,13 +81,13 @@ impl Writer<'_> {
                 each(&|at, it| format!("c.{it} = r.k{at}"), " AND "),
                 self.kept(number, "c")
             )],
-        }
+        })
     }
 
     /// Fills a column of a table without a primary key: all rows that refer to a part of the work list at once.
     fn unnamed_rows(&self, number: usize, table: &Moved, column: &Column) -> Action {
         let (from, to) = (quote(&column.name), quote(&column.new_name()));
-        Action::References {
+        Action::References(References {
             read: self.part(),
             session: Vec::new(),
             collect: Vec::new(),
@@ -103,7 +103,7 @@ impl Writer<'_> {
                 quote(&self.key().new_name()),
                 self.kept(number, "c")
             )],
-        }
+        })
     }
 
     /// Returns the query for the last position of a part of the work list.

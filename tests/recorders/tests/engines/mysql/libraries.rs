@@ -5,7 +5,7 @@ use diesel_async::{AsyncConnection as _, AsyncMysqlConnection};
 use mysql_async::{OptsBuilder, TxOpts};
 use ordid_recorders::conversation::Peer;
 use ordid_sql::EngineProfile;
-use sea_orm::{DatabaseConnection, SqlxMySqlConnector, TransactionTrait as _};
+use sea_orm::{DatabaseConnection, SqlxMySqlConnector};
 use sqlx::{
     MySql,
     mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions, MySqlSslMode},
@@ -13,11 +13,9 @@ use sqlx::{
 use tokio::task::spawn_blocking;
 
 use super::{BOUNDS_WAITS, OWN_WAITS};
-use crate::entities::{Flush, Said, filled, name_savepoint};
-
-const CONNECTS: &str = "the peer is there";
-const BEGINS: &str = "a transaction begins";
-const COMMITS: &str = "the caller's transaction is committed";
+use crate::entities::{
+    BEGINS, COMMITS, CONNECTS, Flush, Said, filled, name_savepoint, through_seaorm, through_sqlx,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Library {
@@ -55,15 +53,8 @@ impl Library {
         match self {
             Self::Sqlx => {
                 let work = ordid_sqlx::UnitOfWork::<MySql>::new();
-                let mut work = filled!(work, engine, flush, plain);
-                let pool = pool(peer);
-                if !flush.is_within {
-                    return Said::of(work.flush(&pool).await);
-                }
-                let mut open = pool.begin().await.expect(BEGINS);
-                let said = Said::of(work.flush_in(&mut open).await);
-                open.commit().await.expect(COMMITS);
-                said
+                let work = filled!(work, engine, flush, plain);
+                through_sqlx(work, flush, &pool(peer)).await
             }
             Self::MysqlAsync => {
                 let pool = mysql_async::Pool::new(options(port));
@@ -84,14 +75,8 @@ impl Library {
             }
             Self::SeaOrm => {
                 let work = ordid_seaorm::UnitOfWork::new();
-                let mut work = filled!(work, engine, flush, sea);
-                if !flush.is_within {
-                    return Said::of(work.flush(&sea(peer)).await);
-                }
-                let open = sea(peer).begin().await.expect(BEGINS);
-                let said = Said::of(work.flush_in(&open).await);
-                open.commit().await.expect(COMMITS);
-                said
+                let work = filled!(work, engine, flush, sea);
+                through_seaorm(work, flush, &sea(peer)).await
             }
             Self::Diesel => {
                 let flush = move || {
