@@ -585,11 +585,15 @@ fn peak_memory(arguments: &[&str], keys: &str) -> u64 {
             .code()
             .is_some()
     );
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    number
-        .and_then(|number| number.parse().ok())
-        .expect("a number")
+    let field = |name| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number
+            .and_then(|number| number.parse().ok())
+            .expect("a number")
+    };
+    // Pages of the program's file are no memory of ours: how many the kernel maps around one differs from run to run.
+    field("VmHWM:") - field("RssFile:")
 }
 
 #[test]
@@ -607,7 +611,7 @@ fn verify_keeps_the_memory_that_it_is_given_for_integers() {
     let with = peak_memory(&verify, &keys);
     // The buffer of a file that is written, and what the allocator does not give back.
     assert!(
-        with <= without + 8 * 1_024 + 1_024,
+        with <= without + 8 * 1_024 + 512,
         "{with} KB, {without} KB without"
     );
 }
