@@ -21,6 +21,7 @@ pub mod next_run;
 pub mod pictures;
 pub mod process;
 pub mod proxy;
+pub mod router;
 pub mod servers;
 pub mod snippets;
 pub mod stores;

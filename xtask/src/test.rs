@@ -164,12 +164,12 @@ pub(crate) fn soak(extra: &[String]) -> Result<ExitCode> {
     Ok(conclude(&ended, &summary))
 }
 
-/// The short forms of the live tests, the faults over every library and the coordination, whose programs then start newer
-/// servers.
+/// The short forms of the live tests, the faults over every library, the coordination and the command `ordid`, whose programs
+/// then start newer servers.
 fn on_newer_servers() -> Command {
     let mut command = run::cargo(&["test", "--release", "--locked", "--no-fail-fast"]);
     command.args(["-p", "ordid-tests", "-p", "ordid-orm-tests"]);
-    command.args(["-p", "ordid-coordination-tests"]);
+    command.args(["-p", "ordid-coordination-tests", "-p", "ordid-cli"]);
     command.args([
         "--test",
         "live",

@@ -1,80 +1,135 @@
 //! A standby that lags behind its primary. After a lost COMMIT a router sends the client there, where rows that are
-//! committed are not seen yet, and nothing can be written; or it sends only its queries there, as Pgpool-II does.
+//! committed are not seen yet, and nothing can be written; or it sends only its queries there, as Pgpool-II and ProxySQL do.
 
-use std::time::{Duration, Instant};
+use std::{
+    any::Any,
+    fmt::Debug,
+    future::Future,
+    time::{Duration, Instant},
+};
 
 use libtest_mimic::Trial;
 use ordid_harness::{Policy, Server};
 use ordid_sqlx::Retry;
-use sqlx::Postgres;
+use sqlx::{MySql, Postgres};
 
 use super::{
-    Changes, Flusher, Found, Graph, Library, PATIENCE, Remote as _, Shape, Site, cut::EAGER,
-    on_own_server, times,
+    Changes, Flusher, Found, Graph, Library, PATIENCE, Remote, Shape, Site, cut::EAGER, on_both,
+    times,
 };
 use crate::{
     proxy::{At, Fault, Proxy},
+    router::Router,
     servers::{Options, Servers},
     trials::{Outcome, ignored, run},
 };
 
-/// All of the packet of a COMMIT: the primary has it, and its answer does not arrive.
-const ANSWER: Fault = Fault::Cut(At::Commit(12));
-/// The primary does not get it, and rolls back.
-const COMMIT: Fault = Fault::Cut(At::Commit(0));
+/// What becomes of the first COMMIT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    /// The primary has it, and its answer does not arrive.
+    Answer,
+    /// The primary does not get it, and rolls back.
+    Commit,
+}
+
+impl Lost {
+    fn fault<DB: Replicated>(self) -> Fault {
+        Fault::Cut(At::Commit(match self {
+            Self::Answer => DB::COMMIT,
+            Self::Commit => 0,
+        }))
+    }
+}
 
 /// Adds the tests of a library.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
-    on_own_server::<L::Postgres, _, _>(
-        trials,
-        servers,
-        "postgres",
-        "standby::a_lost_commit_that_a_standby_does_not_show_is_unknown",
-        lags::<L::Postgres>,
-    );
-    let name = format!(
-        "postgres::{}standby::a_router_that_reads_from_a_standby_hides_no_lost_commit",
-        L::Postgres::PREFIX
-    );
-    let reason = match ordid_harness::policy("pgpool") {
+    let pgpool = match ordid_harness::policy("pgpool") {
         Ok(Policy::Skip(reason)) => Some(reason),
-        _ => servers.url("postgres").err().or_else(|| {
+        _ => {
             let missing = ordid_harness::installed("pgpool").err();
             missing.map(|error| error.to_string())
-        }),
+        }
     };
-    trials.push(match reason {
-        Some(reason) => ignored(name, reason),
-        None => Trial::test(name, || {
-            run(async || reads_elsewhere::<L::Postgres>(ordid_harness::start("postgres")?).await)
-        }),
+    of::<L::Postgres>(servers, trials, "postgres", pgpool);
+    on_both(trials, |trials, server| {
+        of::<L::MySql>(servers, trials, server, None);
     });
 }
 
-/// A primary, and a standby that repeats only what it is told to.
-struct Pair {
-    primary: Site<Postgres>,
-    standby: Site<Postgres>,
-    /// Stops it when it is dropped.
-    server: Server,
+fn of<W>(
+    servers: &Servers,
+    trials: &mut Vec<Trial>,
+    server: &'static str,
+    no_router: Option<String>,
+) where
+    W: Flusher<Database: Replicated>,
+{
+    let missing = servers.url(server).err();
+    let mut add = |name: &str, reason: Option<String>, test: fn(&'static str) -> Result<(), _>| {
+        let name = format!("{server}::{}standby::{name}", W::PREFIX);
+        trials.push(match missing.clone().or(reason) {
+            Some(reason) => ignored(name, reason),
+            None => Trial::test(name, move || test(server)),
+        });
+    };
+    add(
+        "a_lost_commit_that_a_standby_does_not_show_is_unknown",
+        None,
+        |server| run(async || lags::<W>(Pair::start(server).await?).await),
+    );
+    add(
+        "a_router_that_reads_from_a_standby_hides_no_lost_commit",
+        no_router,
+        |server| run(async || reads_elsewhere::<W>(Pair::start(server).await?).await),
+    );
 }
 
-impl Pair {
-    async fn start(primary: &Server) -> Outcome<Self> {
-        let site = Site::<Postgres>::create(primary.url().parse()?).await?;
-        let standby = ordid_harness::postgres_standby(primary)?;
-        Ok(Self {
-            primary: site,
-            standby: Site::open(standby.url().parse()?),
-            server: standby,
-        })
+/// An engine whose servers can have a standby.
+trait Replicated: Remote {
+    /// The bytes of a COMMIT's packet.
+    const COMMIT: u64;
+    /// Tells the standby to show nothing that is committed from now on, and to go on.
+    const PAUSES: [&'static str; 2];
+
+    /// Starts a private server of this name and a standby of it, which takes no writes of the user of these addresses.
+    fn start(server: &'static str) -> impl Future<Output = Outcome<Pair<Self>>>;
+
+    /// Asks the primary for the end of its log, and the standby for how much of it is repeated.
+    fn positions(pair: &Pair<Self>) -> [&'static str; 2];
+
+    /// Starts a router before both that sends queries to the standby. Returns how to reach it, and what stops it when it is
+    /// dropped.
+    fn route(
+        pair: &Pair<Self>,
+    ) -> impl Future<Output = Outcome<(Options<Self>, Box<dyn Any + Send>)>>;
+}
+
+/// A primary, and a standby that repeats only what it is told to.
+struct Pair<DB: Remote> {
+    primary: Site<DB>,
+    standby: Site<DB>,
+    /// The standby, for an administrator.
+    admin: Site<DB>,
+    /// They stop when they are dropped, the standby first.
+    servers: [Server; 2],
+}
+
+impl<DB: Replicated> Pair<DB> {
+    async fn start(server: &'static str) -> Outcome<Self> {
+        let pair = DB::start(server).await?;
+        for sql in DB::tables() {
+            pair.primary.execute(&sql).await?;
+        }
+        pair.catch_up().await?;
+        Ok(pair)
     }
 
     /// A proxy whose first connection goes to the primary, and all others to the standby.
     async fn proxy(&self, fault: Fault) -> Outcome<Proxy> {
         let [primary, standby] = [&self.primary, &self.standby];
-        let mut addresses = vec![Postgres::address(standby.options())?; 64];
-        addresses[0] = Postgres::address(primary.options())?;
+        let mut addresses = vec![DB::address(standby.options())?; 64];
+        addresses[0] = DB::address(primary.options())?;
         let proxy = Proxy::over(addresses).await?;
         proxy.plan([fault]);
         Ok(proxy)
@@ -83,80 +138,216 @@ impl Pair {
     /// The standby shows all that is committed now, and nothing that will be.
     async fn pause(&self) -> Outcome {
         self.catch_up().await?;
-        self.standby.execute("SELECT pg_wal_replay_pause()").await?;
-        let paused = "SELECT (pg_get_wal_replay_pause_state() = 'paused')::int::int8";
-        wait(&self.standby, paused).await
+        Ok(self.admin.execute(DB::PAUSES[0]).await?)
     }
 
     async fn catch_up(&self) -> Outcome {
-        let resume = "SELECT pg_wal_replay_resume() WHERE pg_is_wal_replay_paused()";
-        self.standby.execute(resume).await?;
-        let end = "SELECT (pg_current_wal_lsn() - '0/0')::int8";
-        let end = self.primary.numbers(end).await?[0];
-        let reached = format!("SELECT (pg_last_wal_replay_lsn() - '0/0' >= {end})::int::int8");
-        wait(&self.standby, &reached).await
-    }
-}
-
-/// Returns when a query finds 1.
-async fn wait(site: &Site<Postgres>, query: &str) -> Outcome {
-    let deadline = Instant::now() + PATIENCE;
-    while site.numbers(query).await? != [1] {
-        if Instant::now() > deadline {
-            return Err(format!("still not: {query}").into());
+        self.admin.execute(DB::PAUSES[1]).await?;
+        let [end, repeated] = DB::positions(self);
+        let end = self.primary.numbers(end).await?;
+        let deadline = Instant::now() + PATIENCE;
+        while self.admin.numbers(repeated).await? < end {
+            if Instant::now() > deadline {
+                return Err(format!("still not {end:?}: {repeated}").into());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        Ok(())
     }
-    Ok(())
 }
 
-async fn lags<W: Flusher<Database = Postgres>>(server: Server) -> Outcome {
-    let pair = Pair::start(&server).await?;
+impl Replicated for Postgres {
+    const COMMIT: u64 = 12;
+    const PAUSES: [&'static str; 2] = [
+        // Nothing is repeated any more once its state says so.
+        "DO $$ BEGIN PERFORM pg_wal_replay_pause(); WHILE pg_get_wal_replay_pause_state() <> 'paused' LOOP \
+         PERFORM pg_sleep(0.005); END LOOP; END $$",
+        "SELECT pg_wal_replay_resume() WHERE pg_is_wal_replay_paused()",
+    ];
+
+    async fn start(server: &'static str) -> Outcome<Pair<Self>> {
+        let primary = ordid_harness::start(server)?;
+        let standby = ordid_harness::postgres_standby(&primary)?;
+        let site = |server: &Server| Outcome::Ok(Site::open(server.url().parse()?));
+        Ok(Pair {
+            primary: site(&primary)?,
+            standby: site(&standby)?,
+            admin: site(&standby)?,
+            servers: [standby, primary],
+        })
+    }
+
+    fn positions(_pair: &Pair<Self>) -> [&'static str; 2] {
+        [
+            "SELECT (pg_current_wal_lsn() - '0/0')::int8",
+            "SELECT (pg_last_wal_replay_lsn() - '0/0')::int8",
+        ]
+    }
+
+    async fn route(pair: &Pair<Self>) -> Outcome<(Options<Self>, Box<dyn Any + Send>)> {
+        let [standby, primary] = &pair.servers;
+        let pgpool = ordid_harness::pgpool(primary, standby)?;
+        let routed = Self::through(pair.primary.options(), pgpool.port());
+        let reads = "SELECT pg_is_in_recovery()::int::int8";
+        let site = Site::<Self>::open(routed.clone());
+        assert_eq!(site.numbers(reads).await?, [1]);
+        Ok((routed, Box::new(pgpool)))
+    }
+}
+
+/// How the servers of the protocol replicate.
+struct Replication {
+    /// Of both servers.
+    options: &'static [&'static str],
+    /// Makes a server the standby of the primary on this port.
+    follow: fn(u16) -> String,
+    /// What a user may not do who is to be refused by the standby.
+    revoke: &'static str,
+    positions: [&'static str; 2],
+}
+
+impl Replication {
+    fn of(server: &str) -> &'static Self {
+        match server {
+            "mysql" => &Self {
+                options: &[
+                    "--log-bin=binlog",
+                    "--gtid-mode=ON",
+                    "--enforce-gtid-consistency=ON",
+                ],
+                follow: |port| {
+                    format!(
+                        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, SOURCE_USER = \
+                         'root', SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1"
+                    )
+                },
+                revoke: "CONNECTION_ADMIN, SUPER",
+                positions: [
+                    "SELECT CAST(SUBSTRING_INDEX(@@global.gtid_executed, '-', -1) AS SIGNED)",
+                    "SELECT CAST(SUBSTRING_INDEX(@@global.gtid_executed, '-', -1) AS SIGNED)",
+                ],
+            },
+            _ => &Self {
+                options: &["--log-bin=binlog"],
+                follow: |port| {
+                    format!(
+                        "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {port}, MASTER_USER = 'root', \
+                         MASTER_USE_GTID = slave_pos"
+                    )
+                },
+                revoke: "READ ONLY ADMIN, SUPER",
+                positions: [
+                    "SELECT CAST(SUBSTRING_INDEX(@@global.gtid_binlog_pos, '-', -1) AS SIGNED)",
+                    "SELECT CAST(SUBSTRING_INDEX(@@global.gtid_slave_pos, '-', -1) AS SIGNED)",
+                ],
+            },
+        }
+    }
+}
+
+impl Replicated for MySql {
+    const COMMIT: u64 = 11;
+    const PAUSES: [&'static str; 2] = ["STOP REPLICA SQL_THREAD", "START REPLICA SQL_THREAD"];
+
+    async fn start(server: &'static str) -> Outcome<Pair<Self>> {
+        let replication = Replication::of(server);
+        let start = |id: &'static str| {
+            let options = [replication.options, &[id]].concat();
+            match server {
+                "mysql" => ordid_harness::mysql_with(&options),
+                _ => ordid_harness::mariadb_with(&options),
+            }
+        };
+        let primary = start("--server-id=1")?;
+        let standby = start("--server-id=2")?;
+        let [root, admin] = [&primary, &standby].map(|server| server.url().parse());
+        let [root, admin] = [Site::<Self>::open(root?), Site::<Self>::open(admin?)];
+        for sql in [
+            &(replication.follow)(primary.port()),
+            "START REPLICA",
+            "SET GLOBAL read_only = 1",
+        ] {
+            admin.execute(sql).await?;
+        }
+        for sql in [
+            "CREATE DATABASE ordid",
+            "CREATE USER app",
+            "GRANT ALL ON *.* TO app",
+            &format!("REVOKE {} ON *.* FROM app", replication.revoke),
+        ] {
+            root.execute(sql).await?;
+        }
+        let site = |server: &Site<Self>| {
+            Site::open(server.options().clone().username("app").database("ordid"))
+        };
+        Ok(Pair {
+            primary: site(&root),
+            standby: site(&admin),
+            admin,
+            servers: [standby, primary],
+        })
+    }
+
+    fn positions(pair: &Pair<Self>) -> [&'static str; 2] {
+        Replication::of(pair.servers[0].name()).positions
+    }
+
+    async fn route(pair: &Pair<Self>) -> Outcome<(Options<Self>, Box<dyn Any + Send>)> {
+        let [primary, standby] = [&pair.primary, &pair.standby];
+        let addresses = (
+            Self::address(primary.options())?,
+            Self::address(standby.options())?,
+        );
+        let router = Router::start(addresses.0, addresses.1).await?;
+        let routed = Self::through(primary.options(), router.port());
+        let reads = "SELECT CAST(@@server_id AS SIGNED)";
+        let site = Site::<Self>::open(routed.clone());
+        assert_eq!(site.numbers(reads).await?, [2]);
+        Ok((routed, Box::new(router)))
+    }
+}
+
+async fn lags<W: Flusher<Database: Replicated>>(pair: Pair<W::Database>) -> Outcome {
     let unit_of_changes = 16;
     for unit in 0..times(8, unit_of_changes) {
         let is = |bit: u32| unit >> bit & 1 == 1;
         let case = Case {
             retry: if is(0) { EAGER } else { Retry::NONE },
-            fault: if is(1) { COMMIT } else { ANSWER },
+            lost: if is(1) { Lost::Commit } else { Lost::Answer },
             catches_up: is(2),
             has_marker: is(0) ^ is(1) ^ is(3),
         };
         let outcome = inserts::<W>(&pair, unit, case).await;
         outcome.map_err(|error| format!("{case:?}: {error}"))?;
     }
-    for (number, fault) in (unit_of_changes..).zip([ANSWER, COMMIT]) {
-        let outcome = changes::<W>(&pair, number, fault).await;
-        outcome.map_err(|error| format!("changes, {fault:?}: {error}"))?;
+    for (number, lost) in (unit_of_changes..).zip([Lost::Answer, Lost::Commit]) {
+        let outcome = changes::<W>(&pair, number, lost).await;
+        outcome.map_err(|error| format!("changes, {lost:?}: {error}"))?;
     }
     refuses::<W>(&pair).await
 }
 
 /// The router sends what only reads to the standby, so that no question after a lost COMMIT shows the rows; and what writes
 /// to the primary, which refuses them a second time.
-async fn reads_elsewhere<W: Flusher<Database = Postgres>>(server: Server) -> Outcome {
-    let pair = Pair::start(&server).await?;
-    let router = ordid_harness::pgpool(&server, &pair.server)?;
-    let routed = Postgres::through(pair.primary.options(), router.port());
-    let reads = "SELECT pg_is_in_recovery()::int::int8";
-    assert_eq!(
-        Site::<Postgres>::open(routed.clone())
-            .numbers(reads)
-            .await?,
-        [1]
-    );
+async fn reads_elsewhere<W: Flusher<Database: Replicated>>(pair: Pair<W::Database>) -> Outcome {
+    let (routed, _router) = W::Database::route(&pair).await?;
     for unit in 0..times(4, 8) {
-        let fault = if unit & 1 == 0 { ANSWER } else { COMMIT };
-        let outcome = behind_router::<W>(&pair, &routed, unit, fault).await;
-        outcome.map_err(|error| format!("{unit}, {fault:?}: {error}"))?;
+        let lost = if unit & 1 == 0 {
+            Lost::Answer
+        } else {
+            Lost::Commit
+        };
+        let outcome = behind_router::<W>(&pair, &routed, unit, lost).await;
+        outcome.map_err(|error| format!("{unit}, {lost:?}: {error}"))?;
     }
     Ok(())
 }
 
-async fn behind_router<W: Flusher<Database = Postgres>>(
-    pair: &Pair,
-    router: &Options<Postgres>,
+async fn behind_router<W: Flusher<Database: Replicated>>(
+    pair: &Pair<W::Database>,
+    router: &Options<W::Database>,
     unit: u32,
-    fault: Fault,
+    lost: Lost,
 ) -> Outcome {
     pair.pause().await?;
     let graph = Graph::new(unit, Shape::SMALL);
@@ -165,9 +356,9 @@ async fn behind_router<W: Flusher<Database = Postgres>>(
         work = work.with_marker();
     }
     work.add_graph(&graph);
-    let proxy = Proxy::start(Postgres::address(router)?).await?;
-    proxy.plan([fault]);
-    let through = Postgres::through(router, proxy.port());
+    let proxy = Proxy::start(W::Database::address(router)?).await?;
+    proxy.plan([lost.fault::<W::Database>()]);
+    let through = W::Database::through(router, proxy.port());
     // In the flush that loses the COMMIT, and in the next one.
     for _ in 0..2 {
         let outcome = work.flush_to(&through, PATIENCE).await;
@@ -185,13 +376,17 @@ async fn behind_router<W: Flusher<Database = Postgres>>(
 #[derive(Debug, Clone, Copy)]
 struct Case {
     retry: Retry,
-    fault: Fault,
+    lost: Lost,
     /// Whether the standby shows the rows in the end.
     catches_up: bool,
     has_marker: bool,
 }
 
-async fn inserts<W: Flusher<Database = Postgres>>(pair: &Pair, unit: u32, case: Case) -> Outcome {
+async fn inserts<W: Flusher<Database: Replicated>>(
+    pair: &Pair<W::Database>,
+    unit: u32,
+    case: Case,
+) -> Outcome {
     pair.pause().await?;
     let graph = Graph::new(unit, Shape::SMALL);
     let mut work = W::begin(case.retry);
@@ -199,11 +394,11 @@ async fn inserts<W: Flusher<Database = Postgres>>(pair: &Pair, unit: u32, case: 
         work = work.with_marker();
     }
     work.add_graph(&graph);
-    let proxy = pair.proxy(case.fault).await?;
-    let routed = Postgres::through(pair.primary.options(), proxy.port());
-    let written = match case.fault {
-        ANSWER => Found::All,
-        _ => Found::None,
+    let proxy = pair.proxy(case.lost.fault::<W::Database>()).await?;
+    let routed = W::Database::through(pair.primary.options(), proxy.port());
+    let written = match case.lost {
+        Lost::Answer => Found::All,
+        Lost::Commit => Found::None,
     };
     // In the flush that loses the COMMIT, and in the next one.
     for _ in 0..2 {
@@ -229,16 +424,16 @@ async fn inserts<W: Flusher<Database = Postgres>>(pair: &Pair, unit: u32, case: 
     pair.primary.flush_again(&graph, &mut work).await
 }
 
-async fn changes<W: Flusher<Database = Postgres>>(
-    pair: &Pair,
+async fn changes<W: Flusher<Database: Replicated>>(
+    pair: &Pair<W::Database>,
     number: u32,
-    fault: Fault,
+    lost: Lost,
 ) -> Outcome {
     let changes = Changes::prepare::<W>(&pair.primary, number).await?;
     pair.pause().await?;
     let mut work: W = changes.work(EAGER);
-    let proxy = pair.proxy(fault).await?;
-    let routed = Postgres::through(pair.primary.options(), proxy.port());
+    let proxy = pair.proxy(lost.fault::<W::Database>()).await?;
+    let routed = W::Database::through(pair.primary.options(), proxy.port());
     for _ in 0..2 {
         let outcome = work.flush_to(&routed, PATIENCE).await;
         let error = outcome.expect_err("the standby does not show the changes, nor take them");
@@ -255,7 +450,7 @@ async fn changes<W: Flusher<Database = Postgres>>(
 }
 
 /// Where no COMMIT was lost, a standby leaves nothing in doubt.
-async fn refuses<W: Flusher<Database = Postgres>>(pair: &Pair) -> Outcome {
+async fn refuses<W: Flusher<Database: Replicated>>(pair: &Pair<W::Database>) -> Outcome {
     pair.catch_up().await?;
     let graph = Graph::new(100, Shape::SMALL);
     let mut work = W::of(&graph, EAGER);
