@@ -28,7 +28,8 @@ use crate::leases::{
 /// BY 10 RESTART WITH n`, where `n` is at least `last_value` plus the old increment. Stop the processes that reserve
 /// numbers first, so that `last_value` does not change in between.
 ///
-/// The role needs `USAGE` on the sequence.
+/// The role needs `USAGE` on the sequence. A reservation is as durable as a COMMIT, also if a synchronous standby is promoted.
+/// For that it writes an empty message with the prefix `ordid` to the log, which consumers of logical replication may see.
 ///
 /// A reservation is of one block, all of it or the beginning: ask for as many numbers as the increment.
 #[doc(alias = "nextval")]
@@ -55,11 +56,16 @@ impl<S: StoreDriver<Dialect = Postgres>> PgSequence<S> {
         // `nextval` waits for an open ALTER SEQUENCE. The snapshot of the statement is older than that, so the table
         // `pg_sequence` would still have the old increment; this function reads the new one. It is called after
         // `nextval`, because its argument depends on the number.
+        //
+        // `nextval` writes to the log once for 32 numbers. A statement in between writes nothing, so its COMMIT would wait
+        // neither for the disk nor for a synchronous standby: a crash could give its numbers again. The message, which only a
+        // logical decoder reads, is behind what `nextval` has written, and COMMIT waits for it.
         let next = "SELECT number, now.increment, now.cache_size, CAST(CAST(now.cycle_option AS int) AS bigint) \
                     FROM (SELECT nextval('{t}'::regclass) AS number \
                     WHERE COALESCE(pg_catalog.pg_sequence_last_value('{t}'::regclass) >= ?, true) OFFSET 0) AS reserved, \
                     LATERAL pg_catalog.pg_sequence_parameters(\
-                    CASE WHEN number IS NULL THEN NULL ELSE '{t}'::regclass END) AS now";
+                    CASE WHEN number IS NULL OR pg_catalog.pg_logical_emit_message(true, 'ordid', '') IS NULL \
+                    THEN NULL ELSE '{t}'::regclass END) AS now";
         Ok(Self {
             // Twice: the first numbers are then nobody's.
             next: Statement::changes::<Postgres>(&name, next).repeatable(),

@@ -8,11 +8,12 @@ use ordid_core::{
     coordination::{AsyncSegmentSource, CoordinationFailure, Segment, SegmentOrder},
     generator::{Generator as _, SegmentGenerator, Steps, WhenEmpty},
 };
+use ordid_harness::Server;
 use ordid_sqlx::{Backend, ConnectOptions, PgSequence, SqlCounter};
 use ordid_tests::{
     proxy::{At, Fault},
     servers::Servers,
-    trials::{Outcome, on_scratch},
+    trials::{Outcome, ignored, on_scratch, run},
 };
 use sqlx::{Connection as _, Postgres, postgres::PgConnectOptions};
 
@@ -51,6 +52,13 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_sequence_that_is_altered_meanwhile_is_refused,
         a_sequence_ends_at_the_last_number,
     );
+    let name = "postgres::segments::a_block_of_a_sequence_is_as_durable_as_a_commit";
+    trials.push(match servers.url("postgres") {
+        Err(reason) => ignored(name, reason),
+        Ok(_) => Trial::test(name, || {
+            run(async || waits_for_a_standby(&ordid_harness::start("postgres")?).await)
+        }),
+    });
 }
 
 pub(crate) fn failure<T: std::fmt::Debug>(result: Result<T, Error>) -> Option<CoordinationFailure> {
@@ -355,6 +363,33 @@ async fn a_sequence_that_is_altered_meanwhile_is_refused(options: PgConnectOptio
     let mismatch = Some(CoordinationFailure::Mismatch);
     assert_eq!(failure(asking.await?), mismatch);
     assert_eq!(failure(sequence.reserve(count(1)).await), mismatch);
+    Ok(())
+}
+
+/// `nextval` writes to the log once for 32 numbers, and the statements in between write nothing, so that their COMMIT waits
+/// neither for the disk nor for the standby: who is promoted without that record gives the same numbers again.
+async fn waits_for_a_standby(server: &Server) -> Outcome {
+    let options: PgConnectOptions = server.url().parse()?;
+    let sequence = || PgSequence::new(options.clone(), "ids", count(10));
+    sequence()?.create().await?;
+    // The standby never answers.
+    for change in [
+        "ALTER SYSTEM SET synchronous_standby_names = 'nobody'",
+        "SELECT pg_reload_conf()",
+    ] {
+        sql::<Postgres>(&options, change).await?;
+    }
+    // The second one finds what the first has logged.
+    for _ in 0..2 {
+        let sequence = sequence()?.with_timeout(Duration::from_secs(2));
+        let unavailable = Some(CoordinationFailure::Unavailable);
+        assert_eq!(failure(sequence.reserve(count(10)).await), unavailable);
+    }
+    let allow = "ALTER SYSTEM RESET synchronous_standby_names";
+    for change in [allow, "SELECT pg_reload_conf()"] {
+        sql::<Postgres>(&options, change).await?;
+    }
+    assert!(sequence()?.reserve(count(10)).await?.first() > Some(10));
     Ok(())
 }
 
