@@ -1,6 +1,6 @@
-//! Time: the milliseconds that go into keys, and the clocks they are read from.
+//! Time: the milliseconds that go into keys, and the clocks that they are read from.
 //!
-//! Generators take a [`Clock`], so that every rule about time is tested with a scripted one.
+//! Generators take a [`Clock`], so that tests can use a clock that they set themselves.
 
 use core::{fmt, time::Duration};
 #[cfg(feature = "std")]
@@ -32,9 +32,9 @@ pub use system::{CoarseClock, SystemClock};
 #[cfg(feature = "tsc")]
 pub use tsc::TscClock;
 
-/// Milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted: `unix_ts_ms` of RFC 9562.
+/// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds: `unix_ts_ms` of RFC 9562.
 ///
-/// It fits 48 bits, which end in the year 10889.
+/// The value has at most 48 bits, which last until the year 10889.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
@@ -44,11 +44,11 @@ impl Timestamp {
     /// The largest 48-bit time, in the year 10889.
     pub const MAX: Self = Self((1 << 48) - 1);
 
-    /// Makes a timestamp of milliseconds since 1970-01-01T00:00:00Z.
+    /// Makes a timestamp from milliseconds since 1970-01-01T00:00:00Z.
     ///
     /// # Errors
     ///
-    /// Refuses more than 48 bits with an error that [`is_clock`](Error::is_clock).
+    /// A value of more than 48 bits gives an error that [`is_clock`](Error::is_clock).
     pub fn from_unix_millis(millis: u64) -> Result<Self, Error> {
         if millis > Self::MAX.0 {
             return Err(Error::new(ErrorKind::TimestampRange {
@@ -59,7 +59,8 @@ impl Timestamp {
         Ok(Self(millis))
     }
 
-    /// Makes a timestamp, taking [`Timestamp::MAX`] for anything later.
+    /// Makes a timestamp from milliseconds since 1970-01-01T00:00:00Z. Anything later than [`Timestamp::MAX`] becomes
+    /// `MAX`.
     pub const fn saturating_from_unix_millis(millis: u64) -> Self {
         if millis > Self::MAX.0 {
             Self::MAX
@@ -113,12 +114,11 @@ impl From<Timestamp> for SystemTime {
 impl TryFrom<SystemTime> for Timestamp {
     type Error = Error;
 
-    /// Rounds down to the millisecond.
+    /// Converts a time, rounded down to the millisecond.
     ///
     /// # Errors
     ///
-    /// Refuses times before 1970 and beyond 48 bits with an error that
-    /// [`is_clock`](Error::is_clock).
+    /// A time before 1970 or beyond 48 bits gives an error that [`is_clock`](Error::is_clock).
     fn try_from(time: SystemTime) -> Result<Self, Error> {
         match time.duration_since(UNIX_EPOCH) {
             Ok(since) => {
@@ -135,8 +135,8 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// RFC 3339 in UTC, with milliseconds: `2026-11-23T18:02:05.123Z`. Years beyond 9999, which it has no form for, are
-/// written with a sign, `+10889-08-02T05:31:50.655Z`, as ISO 8601 has them.
+/// RFC 3339 in UTC, with milliseconds: `2026-11-23T18:02:05.123Z`. RFC 3339 has no form for years after 9999; they
+/// are written with a sign, as in ISO 8601: `+10889-08-02T05:31:50.655Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DAY: u64 = 24 * 60 * 60 * 1_000;
@@ -190,22 +190,23 @@ const fn civil(days: u64) -> (u64, u64, u64) {
 
 /// A source of wall-clock time.
 ///
-/// A clock may step back, jump, or stand still: generators hold their order by their
-/// [`Policy`](crate::generator::Policy), not by trusting it.
+/// A clock may step back, jump, or stand still. Generators do not trust it; their
+/// [`Policy`](crate::generator::Policy) keeps the order.
 pub trait Clock: Send + Sync {
-    /// Returns the present time. A clock before 1970 reads [`Timestamp::MIN`].
+    /// Returns the present time. A clock that is set before 1970 returns [`Timestamp::MIN`].
     fn now(&self) -> Timestamp;
 
-    /// Returns the present time and the nanoseconds since its millisecond began, 0 to 999,999, for
-    /// layouts that keep fractions of a millisecond. A clock that has none returns 0.
+    /// Returns the present time and the nanoseconds since its millisecond began, 0 to 999,999. Layouts with fractions
+    /// of a millisecond use them. A clock without nanoseconds returns 0.
     fn now_with_nanos(&self) -> (Timestamp, u32) {
         (self.now(), 0)
     }
 
-    /// Waits about this long for the clock to move on; called when a policy says "wait".
+    /// Waits about this long for the clock to move on. Generators call it when their policy waits.
     ///
-    /// Without the feature `std`, this method returns at once unless the clock implements it. Callers try at least a
-    /// hundred times, and then return an error.
+    /// Without the feature `std`, this method returns at once unless the clock implements it. A generator tries only
+    /// a limited number of times, and then returns an error: at least a hundred times for a full counter, and once
+    /// for each millisecond of `max` for a clock that stepped back.
     fn pause(&self, duration: Duration) {
         #[cfg(feature = "std")]
         std::thread::sleep(duration);

@@ -1,6 +1,6 @@
-//! Leased nodes and reserved numbers: what generators of several processes have to agree on.
+//! Leased nodes and reserved numbers, on which the generators of several processes have to agree.
 //!
-//! Core says what a store has to promise, and does the arithmetic; adapters do the I/O.
+//! This crate defines what a store has to guarantee, and does the arithmetic. Adapters do the I/O.
 //!
 //! - [`Grant`]: a node, and the range of *embedded* time for which it is the holder's. A
 //!   [`NodeAllocator`] hands them out, over a store such as a file, a table, Redis or ZooKeeper.
@@ -42,36 +42,35 @@ pub use segment::{
     AsyncSegmentSource, Ordered, Segment, SegmentOrder, SegmentSource, SegmentValues, Unordered,
 };
 
-/// What went wrong between a generator and the store that it depends on:
+/// The kinds of failure between a generator and the store that it depends on; see
 /// [`Error::coordination_failure`](crate::Error::coordination_failure).
 ///
 /// After none of these failures does a generator make a key that another may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CoordinationFailure {
-    /// The store does not answer, or did not answer in time. The request may have been carried out: a grant or a
-    /// segment whose answer was lost is a gap, and is never used twice.
+    /// The store does not answer, or did not answer in time. It may have carried out the request. A grant or a
+    /// segment whose answer was lost is never used, and leaves a gap.
     Unavailable,
-    /// The grant's time is over and it was not renewed: no key until it is.
+    /// The grant's time is over and it was not renewed. There are no keys until it is.
     Expired,
-    /// Somebody else holds the node now, or renewed the same grant (a copy of this process), or this is
-    /// the child of a fork and the grant its parent's. Acquire another.
+    /// Another process holds the node now, or a copy of this process renewed the same grant, or this is the child of
+    /// a fork and the grant belongs to the parent. Acquire another grant.
     Fenced,
     /// All nodes are held.
     NoFreeNode,
-    /// The store has lost what it kept, such as Redis after a restart without its data. Beginning anew would repeat
-    /// keys, so somebody has to say where to go on.
+    /// The store has lost its data, such as Redis after a restart without persistence. Beginning anew would repeat
+    /// keys, so an operator has to say where to go on.
     StateLost,
-    /// The store's ceiling is below one that it has already granted: it was restored from a copy, or
-    /// fell over to one that lagged behind.
+    /// The store's ceiling is below one that it has already granted: the store was restored from a copy, or failed
+    /// over to a replica that lagged behind.
     CeilingRegressed,
-    /// The holder's clock, or the node's ceiling, is further ahead of the store's clock than the terms
-    /// allow: the keys of all that time would be lost.
+    /// The holder's clock, or the node's ceiling, is further ahead of the store's clock than the terms allow. A grant
+    /// there would use up all the time in between, in which the node then has no keys.
     TooFarAhead,
-    /// A counter is at its end; it does not wrap.
+    /// A counter has reached its end. It does not wrap.
     CounterExhausted,
-    /// What the store keeps, or how it is configured, is not what was asked for: another increment,
-    /// a damaged record.
+    /// The store's data or configuration is not what was expected: another increment, or a damaged record.
     Mismatch,
 }
 

@@ -1,7 +1,7 @@
 //! Entities: rows that know their table, their key and their parents.
 //!
-//! `#[derive(OrderedKey)]` implements these traits for a struct; it knows no database library.
-//! [`Fields`] hands the columns to whatever [`Sink`] takes them, so one entity serves every engine.
+//! `#[derive(OrderedKey)]` implements these traits for a struct, independent of any database library. [`Fields`]
+//! passes the values of the columns to a [`Sink`], so one entity serves every database.
 
 use alloc::{
     string::{String, ToString as _},
@@ -34,9 +34,9 @@ pub type RawKeyOf<E> = <KeyOf<E> as KeyType>::Raw;
 /// The scheme of an entity's keys.
 pub type SchemeOf<E> = <KeyOf<E> as KeyType>::Scheme;
 
-/// A row with an ordered key: what a unit of work can hold.
+/// A row with an ordered key, which a unit of work can hold.
 ///
-/// Made by `#[derive(OrderedKey)]`.
+/// `#[derive(OrderedKey)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no ordered key",
     label = "not an entity",
@@ -44,37 +44,37 @@ pub type SchemeOf<E> = <KeyOf<E> as KeyType>::Scheme;
 )]
 #[doc(alias("primary key", "entity"))]
 pub trait OrderedKey {
-    /// The type of the key field: a key type `K`, or `Option<K>` where the key may be unassigned and
-    /// [`key`](Self::key) returns `None`.
+    /// The type of the key field: a key type `K`, or `Option<K>` if the key may be unassigned. Then
+    /// [`key`](Self::key) may return `None`.
     type Field: KeyField;
 
-    /// The schema of the table, where one was given.
+    /// The schema of the table, if one was given.
     const SCHEMA: Option<&'static str>;
     /// The table's name, unquoted.
     const TABLE: &'static str;
-    /// The key column's name, unquoted; that of the first one, where the key has several columns.
+    /// The key column's name, unquoted. If the key has several columns, the name of the first.
     const KEY_COLUMN: &'static str;
     /// The names of the key's columns, unquoted, in the order of [`COLUMNS`](Self::COLUMNS).
     const KEY_COLUMNS: &'static [&'static str] = &[Self::KEY_COLUMN];
-    /// All columns in the order in which [`Fields`] hands over their values, unquoted.
+    /// The names of all columns, unquoted, in the order in which [`Fields`] passes their values.
     const COLUMNS: &'static [&'static str];
     /// The foreign keys.
     const PARENTS: &'static [Parent];
-    /// Whether the database has to take each row that is inserted. It is `false` under `#[ordid(uncounted)]`, for what
-    /// inserts other rows, or none: a view, a rule, a trigger.
+    /// Whether each inserted row has to count as one affected row. `#[ordid(uncounted)]` makes it `false`, for a
+    /// view, a rule or a trigger that inserts other rows, or none.
     const COUNTS_INSERTS: bool = true;
-    /// The position in [`COLUMNS`](Self::COLUMNS) of the row's [`Version`], if it has one.
+    /// The position of the row's [`Version`] in [`COLUMNS`](Self::COLUMNS), if it has one.
     const VERSION: Option<usize> = None;
-    /// Whether the row's version is one that [reads a clock](Version::READS_CLOCK).
+    /// Whether the row's version [reads a clock](Version::READS_CLOCK).
     const VERSION_READS_CLOCK: bool = false;
-    /// The columns under `#[ordid(returning)]`, which the database fills, unquoted. A derived entity has them besides
-    /// [`COLUMNS`](Self::COLUMNS); a model of SeaORM has them in both.
+    /// The names of the columns under `#[ordid(returning)]`, which the database fills, unquoted. In a derived entity
+    /// they are not in [`COLUMNS`](Self::COLUMNS); in a model of SeaORM they are.
     const RETURNING: &'static [&'static str] = &[];
 
     /// Returns the key, if it is assigned.
     fn key(&self) -> Option<KeyOf<Self>>;
 
-    /// Assigns the key, over what was there.
+    /// Assigns the key, and replaces one that was there.
     fn assign_key(&mut self, key: KeyOf<Self>);
 
     /// Returns the fields of a key of several columns.
@@ -86,29 +86,30 @@ pub trait OrderedKey {
         None
     }
 
-    /// Shows each foreign key of the row that is set, in the order of [`PARENTS`](Self::PARENTS): its
-    /// position there, and the parent's key.
+    /// Calls `visit` for each foreign key of the row that is set, in the order of [`PARENTS`](Self::PARENTS), with
+    /// its position there and the parent's key.
     fn parents(&self, visit: &mut dyn FnMut(usize, KeyBytes));
 
-    /// Returns the number of the version that the row was read with ([`Version::to_number`]); `None` where it has none.
+    /// Returns the version that the row was read with, as a number ([`Version::to_number`]); `None` if the entity has
+    /// no version.
     fn version(&self) -> Option<i128> {
         None
     }
 
-    /// Returns the version of a number as text, for messages.
+    /// Returns the text of the version that has this number, for messages.
     fn version_text(number: i128) -> String {
         number.to_string()
     }
 
-    /// Visits the cells that take the values of [`RETURNING`](Self::RETURNING), each with its position there.
+    /// Calls `visit` for each cell that takes a value of [`RETURNING`](Self::RETURNING), with its position there.
     fn returned(&self, _visit: &mut dyn FnMut(usize, &dyn Cell)) {}
 
-    /// Returns the key, after assigning a new one where there was none. Calling it again changes
-    /// nothing: a retry carries the same key.
+    /// Returns the key, and assigns a new one first if there is none. Calling it again changes nothing, so a retry
+    /// carries the same key.
     ///
     /// # Panics
     ///
-    /// As [`KeyType::generate`], where there was none.
+    /// As [`KeyType::generate`], if a key has to be made.
     fn ensure_key(&mut self) -> KeyOf<Self>
     where
         Self: Sized,
@@ -135,10 +136,10 @@ pub trait OrderedKey {
     }
 }
 
-/// A key field that is never left without a key: a key type `K`, which always has one, and an
-/// `Option<K>` whose scheme has a generator for the process ([`StaticScheme`]).
+/// A key field that can always get a key: a key type `K`, which always has one, or an `Option<K>` whose scheme has a
+/// generator for the process ([`StaticScheme`]).
 ///
-/// It is what generic code asks of an entity to add it to a unit of work without a generator:
+/// Generic code that adds entities to a unit of work without passing a generator needs this bound:
 /// `E: OrderedKey<Field: EnsuredKey>`.
 #[diagnostic::on_unimplemented(
     message = "nothing makes the key of an entity with the key field `{Self}`: its scheme has no \
@@ -152,12 +153,11 @@ pub trait OrderedKey {
     note = "where nodes come from: https://github.com/ordid/ordid/blob/main/docs/src/coordinated-ids.md"
 )]
 pub trait EnsuredKey: KeyField {
-    /// Returns the entity's key, after assigning a new one where there was none.
+    /// Returns the entity's key, and assigns a new one first if there is none.
     ///
     /// # Panics
     ///
-    /// As [`KeyType::generate`]; and for `K` if [`OrderedKey::key`] is written by hand and returns
-    /// `None` all the same.
+    /// As [`KeyType::generate`]; for `K` also if a hand-written [`OrderedKey::key`] returns `None`.
     fn ensure<E: OrderedKey<Field = Self>>(entity: &mut E) -> Self::Key;
 }
 
@@ -197,7 +197,8 @@ impl<K: KeyType<Scheme: StaticScheme>> EnsuredKey for Option<K> {
 ///
 /// # Panics
 ///
-/// If one of them is an integer, which nothing makes: an `ActiveModel` of SeaORM can leave it out.
+/// If a field without a value is an integer, for which no value can be made. This happens if an `ActiveModel` of
+/// SeaORM leaves it out.
 #[diagnostic::do_not_recommend]
 impl<F> EnsuredKey for KeyFields<F>
 where
@@ -217,7 +218,7 @@ where
     }
 }
 
-/// A foreign key of an entity: a column, and how its parent is found.
+/// A foreign key of an entity: its column, and the entity that it refers to.
 #[derive(Clone, Copy)]
 pub struct Parent {
     column: &'static str,
@@ -239,7 +240,7 @@ enum Target {
 }
 
 impl Parent {
-    /// The parent is the entity whose key is of this field's key type.
+    /// Makes a foreign key to the entity that has the key type of this field.
     pub const fn by_key<F: KeyField>(column: &'static str) -> Self {
         Self {
             column,
@@ -252,7 +253,7 @@ impl Parent {
         }
     }
 
-    /// The parent is this entity.
+    /// Makes a foreign key to the entity `P`.
     pub const fn by_entity<F: KeyField, P: 'static>(column: &'static str) -> Self {
         Self::of_entity::<P>(column, F::OPTIONAL)
     }
@@ -275,8 +276,7 @@ impl Parent {
         }
     }
 
-    /// The constraint was declared `DEFERRABLE`, so that the database can be told to check it at
-    /// COMMIT.
+    /// Declares that the constraint is `DEFERRABLE`, so that the database can check it at COMMIT.
     #[must_use]
     pub const fn deferrable(mut self) -> Self {
         self.deferrable = true;
@@ -288,7 +288,7 @@ impl Parent {
         self.column
     }
 
-    /// Returns whether the reference may be absent.
+    /// Returns whether the foreign key may be NULL.
     pub const fn is_nullable(&self) -> bool {
         self.nullable
     }
@@ -298,7 +298,7 @@ impl Parent {
         self.deferrable
     }
 
-    /// Returns whether an entity with this type and key type is the parent.
+    /// Returns whether the parent is the entity of this type or of this key type.
     pub fn is(&self, entity: TypeId, key: TypeId) -> bool {
         match self.target {
             Target::Key { type_id, .. } => type_id() == key,
@@ -320,7 +320,7 @@ impl fmt::Debug for Parent {
     }
 }
 
-/// A column of an entity, by the name of its field: `Issue::title`, where `#[ordid(columns)]` stands at the struct.
+/// A column of an entity, named as its field: `Issue::title`, if the struct has `#[ordid(columns)]`.
 ///
 /// # Example
 ///
@@ -401,7 +401,7 @@ impl<E: OrderedKey + ?Sized> fmt::Debug for ColumnOf<E> {
     }
 }
 
-/// Some columns of an entity: one, a tuple of up to eight, an array or a slice.
+/// Some columns of an entity: one column, a tuple of up to eight, an array or a slice.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` names no columns of `{E}`",
     label = "not columns of this entity",
@@ -454,7 +454,7 @@ macro_rules! tuples_of_columns {
 
 tuples_of_columns!(a b c d e f g h);
 
-/// An entity that can hand its columns to a sink.
+/// An entity that can pass the values of its columns to a sink.
 ///
 /// `#[derive(OrderedKey)]` implements it for every sink that takes the types of all fields.
 #[diagnostic::on_unimplemented(
@@ -465,29 +465,29 @@ tuples_of_columns!(a b c d e f g h);
             with `#[ordid(skip)]`"
 )]
 pub trait Fields<S: ?Sized> {
-    /// Hands over the value of each of [`OrderedKey::COLUMNS`], in that order.
+    /// Passes the value of each of [`OrderedKey::COLUMNS`] to the sink, in that order.
     fn write(&self, sink: &mut S);
 
-    /// Hands over a key as the value of [`OrderedKey::KEY_COLUMN`], and nothing else: for a row that
-    /// is not at hand any more.
+    /// Passes only a key, as the value of [`OrderedKey::KEY_COLUMN`], for a row that is not available any more.
     fn write_key(key: KeyOf<Self>, sink: &mut S)
     where
         Self: OrderedKey;
 
-    /// Hands over what an update takes: as [`write`](Self::write), but the next [`Version`] in the version's column,
-    /// and behind all columns the version that the row was read with. The same as `write` where there is no version.
+    /// Passes the values of an update. These are the values of [`write`](Self::write), with the next [`Version`] in
+    /// the version's column, and after all columns the version that the row was read with. Without a version, the
+    /// same as `write`.
     fn write_update(&self, sink: &mut S) {
         self.write(sink);
     }
 
-    /// Hands over the version of a number, and nothing else: for a row that is not at hand any more.
+    /// Passes only the version that has this number, for a row that is not available any more.
     fn write_version(_number: i128, _sink: &mut S) {}
 
     /// Tells the sink the types of the values of [`OrderedKey::RETURNING`], in that order.
     fn expect_returned(_sink: &mut S) {}
 }
 
-/// Takes values of one type: a database library's row binder, implemented by its adapter.
+/// Takes values of one type. An adapter implements it for the type that binds values in its database library.
 #[diagnostic::on_unimplemented(
     message = "a field of type `{T}` cannot be written to this database",
     label = "`{T}` has no column type here",

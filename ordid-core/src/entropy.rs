@@ -1,25 +1,23 @@
-//! Randomness: a trait, the operating system behind a per-thread CSPRNG, and a seeded source for
-//! tests.
+//! Randomness: the [`Entropy`] trait, a random generator per thread that is seeded by the operating system, and a
+//! seeded source for tests.
 //!
 //! # Forks
 //!
-//! A forked child has a copy of its parent's random state and would repeat its keys. So every
-//! source has an [`epoch`](Entropy::epoch) that changes in the child: [`ThreadEntropy`] then draws
-//! afresh from the operating system, and generators renew their counters. The check is a load of a
-//! counter that `pthread_atfork` raises in the child, not a system call. A child made by a raw
-//! `clone` system call, which skips the handlers, is not seen.
+//! A forked child has a copy of its parent's random state and would repeat its keys. So every source has an
+//! [`epoch`](Entropy::epoch) that changes in the child: [`ThreadEntropy`] then takes a new seed from the operating
+//! system, and generators renew their counters. The check is a load of a counter that `pthread_atfork` raises in the
+//! child, not a system call. A child made by a raw `clone` system call, which skips the handlers, is not detected.
 //!
 //! # Snapshots of virtual machines
 //!
-//! A machine that is restored twice from one snapshot is a copy that no process can notice in time.
-//! Each thread draws anew from the operating system after at most 4,096 words (which is where a
-//! clone's kernel is reseeded by its hypervisor, if it has a `vmgenid`). Until then both copies make
-//! the same random words: at most 4,096 keys of a thread with 32 random bits each, half as many
-//! with 54 or 56. Two of these keys are equal only if they also carry the same millisecond and
-//! count, and the clones were restored into the same millisecond of the wall clock: a clone that is
-//! resumed a millisecond later makes other keys, though their random part can be foretold by whoever
-//! has seen the other's. The secret behind the counters' starts is not drawn anew; it only adds
-//! unpredictability.
+//! If a machine is restored twice from one snapshot, the two are copies, and no process can notice that in time. Each
+//! thread takes a new seed from the operating system after at most 4,096 words. (A clone's kernel has been reseeded
+//! by then if its hypervisor provides a `vmgenid`.) Until then both copies make the same random words: enough for at
+//! most 4,096 keys of a thread with 32 random bits each, or for half as many keys with 54 or 56 bits. Two of these
+//! keys are equal only if they also carry the same millisecond and count, so only if the clones run in the same
+//! millisecond of the wall clock. A clone that is resumed a millisecond later makes other keys, but whoever has seen
+//! the random bits of one clone's keys can predict the other's. The secret behind the counters' starts is not drawn
+//! anew; it only adds unpredictability.
 
 #[cfg(feature = "std")]
 use std::sync::OnceLock;
@@ -39,7 +37,7 @@ pub use seeded::SeededEntropy;
 #[cfg(feature = "std")]
 pub use thread::{RESEED_WORDS, ThreadEntropy};
 
-/// A process, which is not equal to its parent. `Display` writes the number that the system has for it.
+/// Identifies a process. The child of a fork is not equal to its parent. `Display` writes the process id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Process {
     pub(crate) id: u32,
@@ -101,7 +99,7 @@ pub fn process() -> Process {
     }
 }
 
-/// Without `std` there is no fork that it could know of.
+/// Returns this process. Without `std`, forks cannot be detected.
 #[cfg(not(feature = "std"))]
 pub const fn process() -> Process {
     Process { id: 0, forks: 0 }
@@ -109,11 +107,11 @@ pub const fn process() -> Process {
 
 /// A source of unpredictable bits.
 pub trait Entropy: Send + Sync {
-    /// Returns the number of this process image: it changes in the child of a fork, and is never
-    /// zero. Keys made under different epochs do not share random state.
+    /// Returns a number that changes in the child of a fork, and is never zero. Keys made under different epochs do
+    /// not share random state.
     ///
-    /// Count up from a small number: no epoch of a process may be another's complement (`!epoch`),
-    /// which generators take for themselves.
+    /// Count up from a small number: no epoch of a process may be the bitwise complement of another (`!epoch`), which
+    /// generators use themselves.
     fn epoch(&self) -> u32;
 
     /// Returns 32 random bits.
@@ -148,7 +146,7 @@ pub trait Entropy: Send + Sync {
     /// As [`next_u32`](Self::next_u32).
     fn fill(&self, words: &mut [u32]) -> Result<(), Error>;
 
-    /// Returns the epoch with 32 random bits drawn in it: what every key asks for.
+    /// Returns the epoch and 32 random bits that were drawn in it. Generators call it for most keys.
     ///
     /// # Errors
     ///
@@ -157,7 +155,7 @@ pub trait Entropy: Send + Sync {
         Ok((self.epoch(), self.next_u32()?))
     }
 
-    /// Returns the epoch with 64 random bits drawn in it.
+    /// Returns the epoch and 64 random bits that were drawn in it.
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@ use crate::{clock::Timestamp, coordination::CoordinationFailure};
 
 /// An error of this crate.
 ///
-/// It is opaque: ask it with the `is_` predicates, print it for people. Its text names what was
-/// found, what was expected, and the fix where there is one.
+/// The type is opaque. The `is_` methods tell what went wrong; `Display` tells people. The message names the value
+/// that was found, the value that was expected, and the fix if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(Box<ErrorKind>);
 
@@ -102,14 +102,14 @@ impl Error {
         Self::new(ErrorKind::Parse(message.into()))
     }
 
-    /// Makes the error of an [`Entropy`](crate::entropy::Entropy) that has no random bits to give:
-    /// name the source, and why.
+    /// Makes the error of an [`Entropy`](crate::entropy::Entropy) that has no random bits. The message names the
+    /// source and the reason.
     pub fn entropy(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Entropy(message.into()))
     }
 
-    /// Makes the error of a [`HighWaterMark`](crate::high_water::HighWaterMark) that cannot be read
-    /// or made durable: name the place, what was found, and the fix.
+    /// Makes the error of a [`HighWaterMark`](crate::high_water::HighWaterMark) that cannot be read or made durable.
+    /// The message names the place, the value that was found, and the fix.
     ///
     /// # Example
     ///
@@ -125,8 +125,8 @@ impl Error {
     }
 
     /// Makes the error of a [`NodeAllocator`](crate::coordination::NodeAllocator) or a
-    /// [`SegmentSource`](crate::coordination::SegmentSource): name the store and the place in it, what
-    /// was found, and the fix.
+    /// [`SegmentSource`](crate::coordination::SegmentSource). The message names the store, the place in it, the value
+    /// that was found, and the fix.
     ///
     /// # Example
     ///
@@ -150,8 +150,8 @@ impl Error {
         Self::new(ErrorKind::Plan(message.into()))
     }
 
-    /// Makes the error of a journal of a unit of work that cannot be read or made
-    /// durable: name the place, what was found, and the fix.
+    /// Makes the error of a journal of a unit of work that cannot be read or made durable. The message names the
+    /// place, the value that was found, and the fix.
     ///
     /// # Example
     ///
@@ -186,13 +186,13 @@ impl Error {
         matches!(*self.0, ErrorKind::Unsupported(_))
     }
 
-    /// Returns whether a generator with a node of its own was used in the child of a fork: the node
-    /// is the parent's.
+    /// Returns whether a generator was used in the child of a fork although its node or its numbers belong to the
+    /// parent.
     pub fn is_forked(&self) -> bool {
         matches!(*self.0, ErrorKind::Forked { .. })
     }
 
-    /// Returns whether the clock stood in the way: it went back too far, or its time does not fit.
+    /// Returns whether a time is the reason: the clock went back too far, or a time does not fit.
     pub fn is_clock(&self) -> bool {
         match *self.0 {
             ErrorKind::Rollback { .. }
@@ -215,7 +215,7 @@ impl Error {
         )
     }
 
-    /// Returns whether a source of random bits, mostly the operating system, gave none.
+    /// Returns whether a source of random bits, usually the operating system, gave none.
     pub fn is_entropy(&self) -> bool {
         matches!(*self.0, ErrorKind::Entropy(_))
     }
@@ -225,7 +225,7 @@ impl Error {
         matches!(*self.0, ErrorKind::HighWater(_))
     }
 
-    /// Returns what went wrong with a lease or a count, if that is what stood in the way.
+    /// Returns the kind of failure, if the error comes from the store of a lease or a counter.
     pub fn coordination_failure(&self) -> Option<CoordinationFailure> {
         match *self.0 {
             ErrorKind::Coordination { failure, .. } => Some(failure),

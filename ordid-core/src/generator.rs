@@ -1,4 +1,4 @@
-//! Generators: a scheme with a clock, entropy, state, and policies that say what happens when the
+//! Generators: a scheme with a clock, a source of entropy, state, and a [`Policy`] that says what happens when the
 //! clock steps back or the counter is full.
 
 use alloc::sync::Arc;
@@ -40,12 +40,13 @@ pub use segments::{SegmentBatch, SegmentFeeder, SegmentGenerator, Steps, WhenEmp
 #[cfg(feature = "std")]
 pub use with_high_water_mark::{ReservedBelowMark, WithHighWaterMark};
 
-/// Makes keys of one scheme, strictly rising over all threads that share it.
+/// Makes unique keys of one scheme. If the scheme has an order, keys rise strictly over all threads that share the
+/// generator.
 pub trait Generator {
-    /// What the generator makes.
+    /// The scheme whose keys the generator makes.
     type Scheme: Scheme;
 
-    /// What [`reserve`](Self::reserve) returns.
+    /// The iterator that [`reserve`](Self::reserve) returns.
     type Reserved<'g>: Iterator<Item = Result<Generated<Self::Scheme>, Error>>
     where
         Self: 'g;
@@ -55,11 +56,14 @@ pub trait Generator {
     /// # Errors
     ///
     /// Returns an error if the policy refuses the key ([`is_clock`](Error::is_clock),
-    /// [`is_overflow`](Error::is_overflow)), or if the operating system has no entropy.
+    /// [`is_overflow`](Error::is_overflow)), or if the operating system has no entropy
+    /// ([`is_entropy`](Error::is_entropy)). In the child of a fork, a generator whose node or numbers belong to the
+    /// parent fails with [`is_forked`](Error::is_forked). Generators that depend on a store or a file also return its
+    /// errors ([`coordination_failure`](Error::coordination_failure), [`is_high_water`](Error::is_high_water)).
     fn try_generate(&self) -> Result<Generated<Self::Scheme>, Error>;
 
-    /// Makes the next key and returns it as a key type of the scheme. Use this method for schemes whose generators
-    /// are made with a node.
+    /// Makes the next key as a key type of the scheme. Use it for schemes whose generators need a node, which
+    /// [`KeyType::generate`] cannot serve.
     ///
     /// # Errors
     ///
@@ -74,30 +78,34 @@ pub trait Generator {
     ///
     /// # Errors
     ///
-    /// If the time does not fit the layout, or the operating system has no entropy.
+    /// If the time does not fit the layout, or the operating system has no entropy. If the scheme's keys have no
+    /// time, or too few random bits to be unique without the generator's count, the error
+    /// [`is_unsupported`](Error::is_unsupported).
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<Self::Scheme>, Error>;
 
-    /// Hands `count` rising keys to `put`, one by one.
+    /// Makes `count` keys, in rising order if the scheme has one, and passes them to `put` one by one.
     ///
     /// # Errors
     ///
-    /// As [`try_generate`](Self::try_generate); the keys handed over before stay good.
+    /// As [`try_generate`](Self::try_generate). Keys that were passed to `put` before the error are valid.
     fn try_fill_with(
         &self,
         count: usize,
         put: impl FnMut(Generated<Self::Scheme>),
     ) -> Result<(), Error>;
 
-    /// Claims `count` consecutive keys at once: no other key of this generator falls between them.
+    /// Claims `count` consecutive keys at once: if the scheme has an order, no other key of this generator falls
+    /// between them.
     ///
     /// # Errors
     ///
     /// Returns an error if `count` keys would run further ahead of the clock than the policy allows
-    /// ([`is_overflow`](Error::is_overflow)). The iterator yields an error if the random part cannot be drawn, or
-    /// in the child of a fork if the reservation belongs to the parent.
+    /// ([`is_overflow`](Error::is_overflow)), and the errors of [`try_generate`](Self::try_generate). The iterator
+    /// yields an error if the random bits cannot be drawn, or, in the child of a fork, if the node or the numbers
+    /// belong to the parent.
     fn reserve(&self, count: usize) -> Result<Self::Reserved<'_>, Error>;
 
-    /// Returns how often a policy had to act.
+    /// Returns how often the policy had to act.
     fn events(&self) -> Events;
 }
 
@@ -143,15 +151,16 @@ shared!(Arc<G>);
 
 /// Says what a generator does when its clock steps back or its counter overflows.
 ///
-/// The default policy holds the order through steps back of up to ten seconds, and follows the clock after larger
-/// ones. It lets the counter run up to ten seconds ahead of the clock. With this policy a generator never fails
-/// while the layout has room for the clock's time, never waits in practice, and never repeats a key. Its order
-/// breaks only where a clock steps back by more than ten seconds, which [`Events::clock_followed`] counts. (After
-/// such a step, only 14 random bits distinguish new keys of Gregorian time with a fixed
-/// [node](crate::scheme::UuidNode) from older ones.)
+/// The default policy holds the order through backward steps of up to ten seconds, and follows the clock after larger
+/// ones. It lets the counter run up to ten seconds ahead of the clock, and then waits. With this policy a generator
+/// never fails while the clock runs, the layout has room for its time and the system has entropy, and never repeats a
+/// key. Its order breaks only where a clock steps back by more than ten seconds, which [`Events::clock_followed`]
+/// counts. (After such a step, only 14 random bits distinguish new keys of Gregorian time with a fixed
+/// [node](crate::scheme::UuidNode) from older ones.) Generators whose keys are told apart by their node alone do not
+/// follow the clock; see [`OrderedGenerator::with_node`].
 ///
-/// Ten seconds cover a leap second and most corrections by NTP. They are also short enough that a clock
-/// that once read a wrong year does not stamp the keys of a day.
+/// Ten seconds cover a leap second and most corrections by NTP. They are also short enough that a clock that once
+/// read a wrong year does not stamp the keys of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// What happens when the clock is behind the newest key.
@@ -161,7 +170,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Hold ten seconds then follow; let the counter advance ten seconds.
+    /// Holds the order for backward steps of up to ten seconds and then follows the clock; lets the counter run up to
+    /// ten seconds ahead of the clock.
     pub const DEFAULT: Self = Self {
         rollback: Rollback::HoldThenFollow {
             max: Duration::from_secs(10),
@@ -209,17 +219,18 @@ impl Default for Policy {
 
 /// What happens when the clock reads earlier than the newest key.
 ///
-/// Up to `max` the generator keeps the order: it holds or waits. A wider gap means that the clock is wrong now or
-/// was wrong before. A single reading of the year 2100 would otherwise put that year into every later key.
+/// While the clock is at most `max` behind, the generator keeps the order: it holds the time of the newest key, or
+/// waits. A wider gap means that the clock is wrong now or was wrong before. A single reading of the year 2100 would
+/// otherwise put that year into every later key.
 ///
-/// A counter overrun under [`Overflow::Advance`] and a clock step look alike, so gaps within the bound of `Advance`
-/// are always held.
+/// A counter that ran ahead under [`Overflow::Advance`] and a clock that stepped back look alike. So gaps within the
+/// bound of `Advance` are always held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rollback {
-    /// Keys go on rising from the newest one, with its time, while the clock is at most `max`
-    /// behind. If the gap is wider, the generator starts again at the clock's time with a new random counter
-    /// (RFC 9562 section 6.1: a new clock sequence). The order then breaks once, but no call fails and no key repeats.
+    /// Keys go on rising from the newest one, with its time, while the clock is at most `max` behind. If the gap is
+    /// wider, the generator starts again at the clock's time with a new random counter (RFC 9562 section 6.1: a new
+    /// clock sequence). The order then breaks once, but no call fails and no key repeats.
     HoldThenFollow {
         /// The widest gap that is held; rounded down to milliseconds, at most a day.
         max: Duration,
@@ -231,9 +242,9 @@ pub enum Rollback {
         /// The widest gap that is held; rounded down to milliseconds, at most a day.
         max: Duration,
     },
-    /// If the clock is at most `max` behind, a call waits until it has caught up. If the gap is wider, every call
-    /// fails.
-    /// With [`Overflow::Wait`] or [`Overflow::Error`], no key carries a later time than the clock's.
+    /// If the clock is at most `max` behind, a call waits until the clock has caught up, and fails if the clock
+    /// stands still. If the gap is wider, every call fails. With [`Overflow::Wait`] or [`Overflow::Error`], no key
+    /// carries a later time than the clock's.
     WaitThenError {
         /// The widest gap and longest wait; rounded down to milliseconds, at most a day.
         max: Duration,
@@ -266,34 +277,37 @@ const fn millis(max: Duration) -> u64 {
     seconds * 1000 + max.subsec_millis() as u64
 }
 
-/// What happens when the keys of a millisecond are used up: 1,048,576 of dense version 7.
+/// What happens when the keys of a millisecond are used up. UUID version 7 has 1,048,576 of them. (A layout that
+/// counts time in other units has a limit for each of its units.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overflow {
-    /// Uses the next millisecond before the clock reaches it, at most `max` ahead; beyond that, calls wait. Making
-    /// all keys of a millisecond takes longer than a millisecond, so only a stopped clock or a large `reserve`
-    /// reaches the bound.
+    /// Uses the next millisecond before the clock reaches it, at most `max` ahead. Beyond that, calls wait for the
+    /// clock, and fail if it stands still. Making all keys of a millisecond takes longer than a millisecond in UUID
+    /// version 7, so there only a stopped clock or a large `reserve` reaches the bound.
     Advance {
         /// How far ahead; rounded down to milliseconds, at most a day.
         max: Duration,
     },
     /// Waits for the clock to reach the next millisecond, and fails if the clock stands still.
     Wait,
-    /// An error that [`is_overflow`](Error::is_overflow).
+    /// Fails with an error that [`is_overflow`](Error::is_overflow).
     Error,
 }
 
-/// How often a generator's policies had to act, since the process began.
+/// How often a generator's policy had to act, since the generator was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Events {
-    /// The clock stepped back beyond the bound and was followed: each is one break in the order.
+    /// How often the clock stepped back beyond the bound and the generator followed it. Each time breaks the order
+    /// once.
     pub clock_followed: u64,
-    /// A call waited a millisecond for a clock that had stepped back.
+    /// How often a call waited a millisecond for a clock that had stepped back.
     pub clock_waits: u64,
-    /// A full counter waited a millisecond for the clock.
+    /// How often a call waited a millisecond for the clock because the counter was full.
     pub counter_waits: u64,
-    /// A new secret was drawn: at first use, after a fork, and whenever the clock was followed.
+    /// How often a new secret for the counter's random starts was drawn: at first use, after a fork, and whenever the
+    /// clock was followed.
     pub renewals: u64,
 }
 

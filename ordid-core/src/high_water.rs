@@ -1,15 +1,15 @@
-//! The high-water mark: what a generator has to remember over a restart.
+//! The high-water mark: the time that a generator has to remember over a restart.
 //!
-//! A clock that stepped back while the process was down would let a new run repeat the times of the
-//! one before, and so fall below its keys. A mark kept outside the process tells the new run where
-//! to go on. Core only says what a keeper has to promise; `ordid-file` keeps one in a file.
+//! If the clock stepped back while the process was down, a new run would repeat the times of the one before, and its
+//! keys would sort below the older ones. A mark that is kept outside the process tells the new run where to go on.
+//! This crate defines the trait; `ordid-file` keeps a mark in a file.
 
 use crate::{clock::Timestamp, error::Error};
 
-/// Keeps, over restarts, the newest time that keys may carry.
+/// Stores the newest time that keys may carry, so that it outlives the process.
 ///
-/// A mark has the unit of the keys' time: whole milliseconds since 1970-01-01T00:00:00Z. A mark may
-/// be ahead of the clock, so that not every millisecond needs a write.
+/// A mark is in whole milliseconds since 1970-01-01T00:00:00Z. It may be ahead of the clock, so that not every
+/// millisecond needs a write.
 ///
 /// # Example: a keeper for tests
 ///
@@ -51,8 +51,8 @@ pub trait HighWaterMark: Send + Sync {
     /// [`Error::high_water`].
     fn load(&self) -> Result<Option<Timestamp>, Error>;
 
-    /// Makes the mark durable. It is at or above every earlier one; when this returns, a crash of
-    /// process or machine does not undo it.
+    /// Makes the mark durable. The mark is at or above every earlier one. When this returns, a crash of the process
+    /// or the machine does not undo it.
     ///
     /// # Errors
     ///

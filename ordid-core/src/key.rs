@@ -1,8 +1,8 @@
 //! Keys: raw values, the user's key types over them, and the schemes they belong to.
 //!
-//! A *raw key* is the plain value, such as [`uuid::Uuid`]. A *key type* is the user's newtype over
-//! it, one per entity, made by `#[derive(KeyType)]`. A *scheme* says what the bits mean and under
-//! which comparison rules they rise.
+//! A *raw key* is the plain value, such as [`uuid::Uuid`]. A *key type* is the user's newtype over a raw key, usually
+//! one per entity, made by `#[derive(KeyType)]`. A *scheme* says what the bits of a raw key mean, and under which
+//! byte or number order keys sort by creation time.
 
 use alloc::{format, string::String};
 use core::{cmp::Ordering, fmt, hash::Hash, ops::Range, str::FromStr};
@@ -100,27 +100,26 @@ pub use key192::Key192;
 pub use object_id::ObjectId;
 pub use push_id::PushId;
 
-/// A plain key value, as schemes make it and columns store it.
+/// A plain key value, without a type of its own. Schemes make it, and columns store it.
 pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
-    /// The bytes of a key: an array, since all keys have as many.
+    /// The bytes of a key, usually an array: all keys of one type have the same length.
     type Bytes: Copy + Default + AsRef<[u8]> + AsMut<[u8]>;
 
-    /// What [`write_text`](Self::write_text) writes without a prefix.
+    /// The form of the text that [`write_text`](Self::write_text) writes without a prefix.
     const TEXT: TextForm;
-    /// What it writes after a prefix and its `_`, and alone for an empty prefix.
+    /// The form of the text after a prefix and its `_`, or of the whole text if the prefix is empty.
     const SUFFIX: TextForm = Self::TEXT;
-    /// How formats that are not for people carry the key.
+    /// How binary formats, such as CBOR, carry the key.
     const BINARY: BinaryForm = BinaryForm::Bytes;
 
     /// Returns the bytes in network order: the most significant first.
     fn to_bytes(self) -> Self::Bytes;
 
-    /// Takes bytes in network order. Each value of them is a raw key.
+    /// Takes bytes in network order. Every value is a raw key.
     fn from_bytes(bytes: Self::Bytes) -> Self;
 
-    /// Writes the canonical text: without a prefix the raw key's own form; with one the TypeID form
-    /// `prefix_suffix` where the key has 128 bits, and else prefix, `_` and the own form
-    /// ([`text`]).
+    /// Writes the canonical text. Without a prefix this is the raw key's own form. With a prefix, a key of 128 bits
+    /// has the TypeID form `prefix_suffix`; any other key has the prefix, `_` and its own form. See [`text`].
     ///
     /// # Errors
     ///
@@ -141,15 +140,14 @@ pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     /// Any other text gives an error that [`is_parse`](Error::is_parse).
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error>;
 
-    /// As [`parse_text`](Self::parse_text), without the reason why not: what a key type's `FromStr`
-    /// asks first. Without room for an error, a key stays in registers.
+    /// Does the same as [`parse_text`](Self::parse_text), but returns no reason for a failure. `FromStr` of a key
+    /// type calls this first, because it is faster.
     #[inline]
     fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
         Self::parse_text(prefix, text).ok()
     }
 
-    /// Returns what the value looks like, for error messages: `version 4 and variant RFC 9562 in
-    /// ...`.
+    /// Returns a description of the value for error messages, such as `version 4 and variant RFC 9562 in ...`.
     fn describe(self) -> String;
 }
 
@@ -220,35 +218,37 @@ impl RawKey for Uuid {
     }
 }
 
-/// An algorithm for keys: what the bits of its raw key mean, and where they keep order.
+/// An algorithm that makes keys. It says what the bits of a raw key mean, and under which comparisons keys stay in
+/// order.
 ///
 /// A scheme is a type without values, named in `#[ordid(scheme = ...)]` by [`NAME`](Self::NAME).
 pub trait Scheme: Sized + 'static {
-    /// The plain value that the scheme makes.
+    /// The type of the plain values that the scheme makes.
     type Raw: RawKey;
 
     /// The scheme's name as users write it, such as `uuid_v7`.
     const NAME: &'static str;
 
-    /// The comparison rules under which keys rise in the order they were made.
+    /// The comparison rules under which keys sort in the order in which they were made.
     const ORDERS: Orders;
 
-    /// What [`check`](Self::check) wants, for error messages: `version 7 and variant RFC 9562`.
+    /// The values that [`check`](Self::check) accepts, for error messages, such as `version 7 and variant RFC 9562`.
     const EXPECTED: &'static str;
 
-    /// What [`write_text`](Self::write_text) writes without a prefix.
+    /// The form of the text that [`write_text`](Self::write_text) writes without a prefix.
     const TEXT: TextForm = <Self::Raw as RawKey>::TEXT;
 
-    /// What it writes after a prefix and its `_`, and alone for an empty prefix.
+    /// The form of the text after a prefix and its `_`, or of the whole text if the prefix is empty.
     const SUFFIX: TextForm = <Self::Raw as RawKey>::SUFFIX;
 
-    /// How many bits a key has at most, where keys are integers: none is negative, or has a higher bit.
+    /// The number of bits of integer keys: each key is at least 0 and below 2^`INTEGER_BITS`. Other keys ignore it.
     const INTEGER_BITS: u32 = 64;
 
-    /// Whether keys are made of names. Whoever knows a name makes the same key of it.
+    /// Whether keys are computed from names ([`FromName`]). Whoever knows the name can compute the key.
     const IS_NAMED: bool = false;
 
-    /// Over how many buckets keys are [spread](crate::scheme::spread): keys rise in each, and not over all of them.
+    /// The number of buckets over which keys are [spread](crate::scheme::spread). Keys rise within a bucket, but not
+    /// over all buckets.
     const BUCKETS: u16 = 1;
 
     /// Returns the bucket of a key, below [`BUCKETS`](Self::BUCKETS).
@@ -256,7 +256,7 @@ pub trait Scheme: Sized + 'static {
         0
     }
 
-    /// Returns whether the raw value can be of this scheme (version and variant).
+    /// Returns whether the raw value can be a key of this scheme, for example by its version and variant.
     fn check(raw: &Self::Raw) -> bool;
 
     /// Turns any raw value into a key of the scheme. A value that [checks](Self::check) stays the same. Any other
@@ -281,15 +281,15 @@ pub trait Scheme: Sized + 'static {
     /// Returns the time in the key, if the scheme embeds one.
     fn timestamp(raw: &Self::Raw) -> Option<Timestamp>;
 
-    /// Compares two raw keys in the scheme's order: the order in which they were made. It is the
-    /// raw keys' own unless the scheme puts its time elsewhere than first.
+    /// Compares two raw keys in the scheme's order, which is the order in which they were made. By default this is
+    /// the order of the raw keys; a scheme whose time is not in the first bits has its own.
     #[inline]
     fn cmp(left: &Self::Raw, right: &Self::Raw) -> Ordering {
         left.cmp(right)
     }
 
-    /// Writes the one canonical text of a key. Without a prefix it is the raw key's text, unless the scheme has its
-    /// own. With a prefix it is the form with that prefix: a TypeID for 128 bits, whatever the scheme.
+    /// Writes the canonical text of a key. Without a prefix this is the scheme's own text, by default the raw key's.
+    /// With a prefix, a key of 128 bits is a TypeID in every scheme.
     ///
     /// # Errors
     ///
@@ -327,32 +327,32 @@ pub trait Scheme: Sized + 'static {
         Self::Raw::parse_text(prefix, text)
     }
 
-    /// As [`parse_text`](Self::parse_text), without the reason why not: a scheme with a text of its
-    /// own has its own of both.
+    /// Does the same as [`parse_text`](Self::parse_text), but returns no reason for a failure. A scheme that
+    /// implements `parse_text` has to implement this method, too.
     #[inline(always)]
     fn read_text(prefix: Option<&str>, text: &str) -> Option<Self::Raw> {
         Self::Raw::read_text(prefix, text)
     }
 }
 
-/// A scheme whose keys rise where the database compares bytes, or integers.
+/// A scheme whose keys stay in order where a database compares bytes from the first, or integers as numbers.
 pub trait RisesAsBytes: Scheme {}
 
-/// A scheme whose keys rise in MariaDB's `UUID` type.
+/// A scheme whose keys stay in order in MariaDB's `UUID` type.
 pub trait RisesInMariaDbUuid: Scheme {}
 
-/// A scheme whose keys rise in SQL Server's `uniqueidentifier`.
+/// A scheme whose keys stay in order in SQL Server's `uniqueidentifier`.
 pub trait RisesInSqlServer: Scheme {}
 
-/// A scheme whose keys rise where the database compares the bytes of .NET's `Guid.ToByteArray`.
+/// A scheme whose keys stay in order where a database compares the bytes of .NET's `Guid.ToByteArray`.
 pub trait RisesAsDotNetBytes: Scheme {}
 
-/// A scheme whose keys rise where the database compares what MySQL's `UUID_TO_BIN(x, 1)` returns.
+/// A scheme whose keys stay in order where a database compares the bytes that MySQL's `UUID_TO_BIN(x, 1)` returns.
 pub trait RisesAsUuidToBin: Scheme {}
 
-/// A scheme that needs nothing but time and entropy, so that one generator per process serves it.
+/// A scheme whose keys need only time and entropy, so that the process can have one generator for it.
 ///
-/// Schemes that need a node or a segment do not have this; their generator is passed in.
+/// Schemes that need a node or a segment do not implement it; make a generator for them.
 #[diagnostic::on_unimplemented(
     message = "scheme `{Self}` has no generator for the process",
     label = "no generator for the process",
@@ -364,27 +364,31 @@ pub trait RisesAsUuidToBin: Scheme {}
     note = "where nodes come from: https://github.com/ordid/ordid/blob/main/docs/src/coordinated-ids.md"
 )]
 pub trait StaticScheme: Scheme {
-    /// What [`reserve`](Self::reserve) returns.
+    /// The iterator that [`reserve`](Self::reserve) returns.
     type Reserved: Iterator<Item = Generated<Self>>;
 
-    /// Makes the next key, above all keys that this process made before.
+    /// Makes the next key.
+    ///
+    /// If the scheme has an order, the key is above all keys that this process made before, in whichever thread. The
+    /// exception is a clock that steps back by more than the [default policy](crate::generator::Policy) holds, ten
+    /// seconds: the order then breaks once.
     ///
     /// # Panics
     ///
-    /// If the operating system has no entropy at the first key or after a fork: there is then no
-    /// way to make a key that is safe. Also if the clock reads a time for which the layout has no room, such as one
-    /// after its end. A scheme of your own whose keys are told apart by a node alone also panics in the child of a fork, and
-    /// if the clock was set back by more than its policy holds.
+    /// If the operating system has no entropy at the first key or after a fork, or if the layout has no room for the
+    /// clock's time, for example after the layout's end. A scheme of your own whose keys are told apart by a node
+    /// alone also panics in the child of a fork, and if the clock was set back by more than its policy holds.
     fn generate() -> Generated<Self>;
 
     /// Makes a key for a given time. The key is not ordered with the keys of [`generate`](Self::generate).
     ///
     /// # Errors
     ///
-    /// If the time does not fit the layout, or the operating system has no entropy.
+    /// If the time does not fit the layout, if the scheme's keys have no time
+    /// ([`is_unsupported`](Error::is_unsupported)), or if the operating system has no entropy.
     fn generate_at(timestamp: Timestamp) -> Result<Generated<Self>, Error>;
 
-    /// Hands `count` keys, rising, to `put`.
+    /// Makes `count` keys and passes them to `put`, in rising order if the scheme has one.
     ///
     /// # Panics
     ///
@@ -395,11 +399,12 @@ pub trait StaticScheme: Scheme {
     ///
     /// # Errors
     ///
-    /// If so many keys would run too far ahead of the clock.
+    /// If `count` keys would run too far ahead of the clock ([`is_overflow`](Error::is_overflow)), or for the reasons
+    /// for which [`generate`](Self::generate) panics.
     fn reserve(count: usize) -> Result<Self::Reserved, Error>;
 }
 
-/// A raw key that is known to be of its scheme: a generator made it, or it was checked.
+/// A raw key that is known to belong to its scheme, because a generator made it or it was checked.
 // Aligned, so that in a `Result` the key lies beside the tag in whole words, as the error does. At
 // its own alignment of 1 it began right after the tag, and compilers that take the `Result` apart
 // cut a key into pieces of 7, 1 and 8 bytes, which the processor then has to wait for.
@@ -413,11 +418,11 @@ impl<S: Scheme> Generated<S> {
         Self(raw)
     }
 
-    /// Takes a raw value that may be of any scheme; `key_type` is named in the error.
+    /// Checks that a raw value belongs to the scheme. An error names `key_type`.
     ///
     /// # Errors
     ///
-    /// A value of another version or variant gives an error that [`is_layout`](Error::is_layout).
+    /// A value of another scheme, such as another UUID version, gives an error that [`is_layout`](Error::is_layout).
     #[inline]
     pub fn check(raw: S::Raw, key_type: &'static str) -> Result<Self, Error> {
         if S::check(&raw) {
@@ -468,8 +473,8 @@ impl<S: Scheme> fmt::Display for Generated<S> {
 ///
 /// # Errors
 ///
-/// Any other text gives an error that [`is_parse`](Error::is_parse), a value of another scheme one
-/// that [`is_layout`](Error::is_layout).
+/// Any other text gives an error that [`is_parse`](Error::is_parse). The text of a key of another scheme gives an
+/// error that [`is_layout`](Error::is_layout).
 impl<S: Scheme> FromStr for Generated<S> {
     type Err = Error;
 
@@ -513,7 +518,7 @@ impl<S: Scheme> fmt::Debug for SchemeText<'_, S> {
     }
 }
 
-/// Keys that were claimed together; see [`KeyType::reserve`].
+/// The iterator over keys that were claimed together; see [`KeyType::reserve`].
 pub type ReservedKeys<K> = core::iter::Map<
     <<K as KeyType>::Scheme as StaticScheme>::Reserved,
     fn(Generated<<K as KeyType>::Scheme>) -> K,
@@ -521,8 +526,8 @@ pub type ReservedKeys<K> = core::iter::Map<
 
 /// An id type: a newtype over a raw key with a scheme, usually one per entity.
 ///
-/// Made by `#[derive(KeyType)]`. Its `Ord` is the scheme's order. [`uuid::Uuid`] is itself a key
-/// type (of scheme `uuid_v7`), so that existing structs work unchanged.
+/// `#[derive(KeyType)]` makes it. Its `Ord` is the scheme's order. [`uuid::Uuid`] is itself a key type, of scheme
+/// `uuid_v7`, so that existing structs work unchanged.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an ordered key type",
     label = "not a key type",
@@ -536,44 +541,44 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
     /// The algorithm that makes the keys.
     type Scheme: Scheme<Raw = Self::Raw>;
 
-    /// The type's name, for messages.
+    /// The type's name, for error messages.
     const NAME: &'static str;
-    /// The text prefix by TypeID's rules; `None` for the raw key's own text.
+    /// The prefix of the text, by TypeID's rules; `None` if keys have the scheme's own text.
     const PREFIX: Option<&'static str>;
 
-    /// Takes a raw value that is known to be of the scheme.
+    /// Takes a raw value that is known to belong to the scheme.
     fn from_generated(generated: Generated<Self::Scheme>) -> Self;
 
     /// Returns the raw value.
     fn to_raw(self) -> Self::Raw;
 
-    /// Takes a raw value, if it is of the scheme.
+    /// Takes a raw value, if it belongs to the scheme. `Uuid` and [`ObjectId`] as key types take every value.
     ///
     /// # Errors
     ///
-    /// A value of another version or variant gives an error that [`is_layout`](Error::is_layout).
+    /// A value of another scheme, such as another UUID version, gives an error that [`is_layout`](Error::is_layout).
     fn from_raw(raw: Self::Raw) -> Result<Self, Error>;
 
     /// Whether the texts of the keys are masked: `#[ordid(mask = MASK)]`.
     const IS_MASKED: bool = false;
 
-    /// Whether JSON and other formats for people carry keys as numbers: `#[ordid(json = number)]`.
+    /// Whether JSON and other text formats carry keys as numbers: `#[ordid(json = number)]`.
     ///
-    /// With a scheme whose keys may have more than 53 bits, it does not compile once a key is written or read.
+    /// If keys of the scheme may have more than 53 bits, code that serializes or deserializes a key does not compile.
     const IS_JSON_NUMBER: bool = false;
 
-    /// Returns the raw value that texts and serde carry: the key's own, or the
-    /// [masked](crate::scheme::masked::MaskedKey) one where the key type has a mask.
+    /// Returns the raw value that texts and serde carry. It is the key's own value, or the
+    /// [masked](crate::scheme::masked::MaskedKey) one if the key type has a mask.
     #[inline]
     fn to_outside(self) -> Self::Raw {
         self.to_raw()
     }
 
-    /// Takes what [`to_outside`](Self::to_outside) returned.
+    /// Takes a value that [`to_outside`](Self::to_outside) returned.
     ///
     /// # Errors
     ///
-    /// As [`from_raw`](Self::from_raw); where the key type has a mask, also for an unmasked value.
+    /// The errors of [`from_raw`](Self::from_raw). If the key type has a mask, an unmasked value is an error, too.
     #[inline]
     fn from_outside(outside: Self::Raw) -> Result<Self, Error> {
         Self::from_raw(outside)
@@ -586,13 +591,16 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
         None
     }
 
-    /// Makes the next key, above all keys of the scheme that this process made before, over all
-    /// threads.
+    /// Makes the next key.
+    ///
+    /// If the scheme has an order, the key is above all keys of the scheme that this process made before, in
+    /// whichever thread. The exception is a clock that steps back by more than the
+    /// [default policy](crate::generator::Policy) holds, ten seconds: the order then breaks once.
     ///
     /// # Panics
     ///
-    /// If the operating system has no entropy at the first key or after a fork, or if the clock reads a time for which
-    /// the layout has no room, such as one after its end. For a scheme of your own, see [`StaticScheme::generate`].
+    /// If the operating system has no entropy at the first key or after a fork, or if the layout has no room for the
+    /// clock's time, for example after the layout's end. For a scheme of your own, see [`StaticScheme::generate`].
     #[inline]
     fn generate() -> Self
     where
@@ -601,14 +609,15 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
         Self::from_generated(Self::Scheme::generate())
     }
 
-    /// Makes a key for a given time, as for rows that are older than their keys.
+    /// Makes a key for a given time, for example for a row that was created before its table had such keys.
     ///
-    /// It has its own randomness and stands apart from [`generate`](Self::generate): keys made for
-    /// the same millisecond are not ordered among each other.
+    /// Its random bits are drawn for it alone. Keys that this function makes for one millisecond are in no order,
+    /// neither among each other nor with the keys that [`generate`](Self::generate) made in it.
     ///
     /// # Errors
     ///
-    /// If the time does not fit the scheme's layout.
+    /// If the time does not fit the scheme's layout ([`is_clock`](Error::is_clock)), if the scheme's keys have no
+    /// time ([`is_unsupported`](Error::is_unsupported)), or if the operating system has no entropy.
     fn generate_at(timestamp: Timestamp) -> Result<Self, Error>
     where
         Self::Scheme: StaticScheme,
@@ -616,7 +625,7 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
         Self::Scheme::generate_at(timestamp).map(Self::from_generated)
     }
 
-    /// Fills the slice with new keys that rise from its first element to its last.
+    /// Fills the slice with new keys, rising from its first element to its last if the scheme has an order.
     ///
     /// # Panics
     ///
@@ -634,13 +643,13 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
         });
     }
 
-    /// Claims `count` keys at once and returns them one by one, rising. No other key of this
-    /// process falls between them.
+    /// Claims `count` keys at once and returns them one by one. If the scheme has an order, they rise, and no other
+    /// key of this process falls between them.
     ///
     /// # Errors
     ///
-    /// If so many keys would run too far ahead of the clock; the error
-    /// [`is_overflow`](Error::is_overflow).
+    /// If `count` keys would run too far ahead of the clock ([`is_overflow`](Error::is_overflow)), or for the reasons
+    /// for which [`generate`](Self::generate) panics.
     fn reserve(count: usize) -> Result<ReservedKeys<Self>, Error>
     where
         Self::Scheme: StaticScheme,
@@ -648,14 +657,14 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
         Ok(Self::Scheme::reserve(count)?.map(Self::from_generated as fn(_) -> _))
     }
 
-    /// Returns the range of keys for a range of time: from the smallest key that the scheme can make at its start
-    /// up to, but not including, the smallest at its end. The two ends are not keys of rows.
+    /// Returns the range of keys for a range of time. It begins at the smallest key that the scheme can make at the
+    /// start of the time range and ends before the smallest key at its end. The two ends need not be keys of rows.
     ///
-    /// [`Timestamp`] takes the times of `std`, and behind features of these names those of `chrono`, `jiff`
-    /// and `time`. Ranges that meet in time meet in keys, without overlap. If the scheme's steps are longer than a
-    /// millisecond (a second for `object_id`), each end is rounded down to its step. The times are those in the
-    /// keys, so they come from the clock of the machine that made each key. For a scheme whose keys are not ordered
-    /// by time, the call does not compile.
+    /// [`Timestamp`] converts from the times of `std` and, behind features of these names, from those of `chrono`,
+    /// `jiff` and `time`. Adjacent time ranges give adjacent key ranges, without overlap. If the scheme counts time
+    /// in steps longer than a millisecond (a second for `object_id`), each end is rounded down to its step. The times
+    /// in keys come from the clock of the machine that made each key. For a scheme whose keys are not ordered by
+    /// time, the call does not compile.
     ///
     /// # Errors
     ///
@@ -684,14 +693,12 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
         Ok(lowest_at(times.start)?..lowest_at(times.end)?)
     }
 
-    /// Makes the key of a name: the same namespace and parts give the same key, in each program and on
-    /// each day.
+    /// Makes the key of a name. The same namespace and parts give the same key in every program, at any time.
     ///
-    /// One part makes the key that RFC 9562 makes of these bytes. If there are several, each part is a name in
-    /// the namespace that the parts before it make, so `["ab", "c"]` and `["a", "bc"]` are two keys. A
-    /// namespace is a UUID that you choose once for each key type, or another key, such as an order's
-    /// for its lines. [`scheme::named`](crate::scheme::named) says what named keys are not: they have no
-    /// order, no time, and are no secret.
+    /// One part gives the key that RFC 9562 makes of these bytes. If there are several, each part is a name in the
+    /// namespace that the parts before it make, so `["ab", "c"]` and `["a", "bc"]` give two keys. The namespace is a
+    /// UUID that you choose once for each key type, or another key, such as an order's for the keys of its lines.
+    /// Named keys have no order and no time, and are no secret; see [`scheme::named`](crate::scheme::named).
     ///
     /// It does not compile for an array without parts. The schemes that make keys of names need the
     /// feature `named`.
@@ -744,7 +751,7 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
     }
 }
 
-/// A key type that belongs to one entity, so that a field of it tells which entity it refers to.
+/// A key type that belongs to one entity, so that a field of this type identifies the parent entity.
 ///
 /// `#[derive(KeyType)]` implements it. Raw keys do not: a `Uuid` may be any entity's.
 #[diagnostic::on_unimplemented(
@@ -755,7 +762,7 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
 )]
 pub trait TypedKey: KeyType {}
 
-/// The type of a field that holds a key: `K`, or `Option<K>` where it may be unassigned or absent.
+/// The type of a field that holds a key: `K`, or `Option<K>` if the key may be unassigned or absent.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot hold an ordered key",
     label = "expected a key type `K`, or `Option<K>`",
@@ -765,7 +772,8 @@ pub trait TypedKey: KeyType {}
 pub trait KeyField: 'static {
     /// The key type inside.
     type Key: KeyType;
-    /// The key type of the first column, in whose order a database keeps rows: the same where there is one column.
+    /// The key type of the key's first column, by which rows are sorted. If the key has one column, the same as
+    /// [`Key`](Self::Key).
     type Leading: KeyType;
     /// Whether the field can be without a key.
     const OPTIONAL: bool;
@@ -773,10 +781,10 @@ pub trait KeyField: 'static {
     /// Returns the key, if there is one.
     fn get(&self) -> Option<Self::Key>;
 
-    /// Puts a key in, over what was there.
+    /// Sets the key, and replaces one that was there.
     fn set(&mut self, key: Self::Key);
 
-    /// Makes a field with a key in it.
+    /// Makes a field that holds the key.
     fn with(key: Self::Key) -> Self
     where
         Self: Sized;

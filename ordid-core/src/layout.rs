@@ -1,4 +1,4 @@
-//! Byte permutations and comparison rules: facts about bytes, with no key and no database.
+//! Byte permutations and comparison rules. They concern bytes alone, and no keys or databases.
 
 pub(crate) mod along;
 pub mod guid;
@@ -6,26 +6,25 @@ pub mod guid;
 /// How a column's stored values are compared, as one rule over the bytes of the 128-bit value in
 /// network order.
 ///
-/// A database compares by one such rule per column type; a scheme knows under which of them its
-/// keys rise ([`Orders`]). Together they decide whether a mapping keeps order.
+/// A database compares each column type by one such rule. A scheme knows the rules under which its keys rise
+/// ([`Orders`]). A column keeps the scheme's order if its rule is one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Comparison {
-    /// As the raw keys themselves compare: byte by byte from the first, as `memcmp` does, in
-    /// `BINARY(16)`, `BLOB`, PostgreSQL's `uuid`, and text under a binary collation; and by their
-    /// values in columns of integers.
+    /// Raw keys compare by this rule: byte by byte from the first, as `memcmp` does. So do `BINARY(16)`, `BLOB`,
+    /// PostgreSQL's `uuid`, and text under a binary collation. Integers compare by their values.
     Bytes,
-    /// MariaDB's `UUID` type: values of versions 1 to 5 compare by their segments from the last to
-    /// the first, others byte by byte. See [`mariadb_uuid_sort_key`].
+    /// MariaDB's `UUID` type: values of versions 1 to 5 compare by their segments from the last to the first, others
+    /// byte by byte. See [`mariadb_uuid_sort_key`].
     MariaDbUuid,
     /// SQL Server's `uniqueidentifier`: bytes 10 to 15 of the wire order first. See
     /// [`guid::sql_server_sort_key`].
     SqlServer,
-    /// Byte by byte over .NET's wire order ([`guid::swap`]): Oracle's `RAW(16)` and MySQL's
-    /// `BINARY(16)` where .NET programs write `Guid.ToByteArray` into them.
+    /// Byte by byte over .NET's wire order ([`guid::swap`]): Oracle's `RAW(16)` and MySQL's `BINARY(16)` if .NET
+    /// programs write `Guid.ToByteArray` into them.
     DotNetBytes,
-    /// Byte by byte over what MySQL's `UUID_TO_BIN(x, 1)` returns: the groups of the text in the
-    /// order 3, 2, 1, 4, 5. See [`uuid_to_bin`].
+    /// Byte by byte over the result of MySQL's `UUID_TO_BIN(x, 1)`, in which the groups of the text are in this
+    /// order: 3, 2, 1, 4, 5. See [`uuid_to_bin`].
     UuidToBin,
 }
 
@@ -49,7 +48,7 @@ impl Comparison {
         Self::UuidToBin,
     ];
 
-    /// Returns the bytes whose `memcmp` is the rule's order, of a value in network order.
+    /// Returns bytes that compare, from the first, as the rule compares `bytes`, a value in network order.
     pub const fn sort_key(self, bytes: &[u8; 16]) -> [u8; 16] {
         match self {
             Self::Bytes => *bytes,
@@ -60,8 +59,8 @@ impl Comparison {
         }
     }
 
-    /// Returns the value, in network order, whose [`sort_key`](Self::sort_key) these bytes are: a
-    /// value that rises under the rule as the bytes rise.
+    /// Returns the value, in network order, that has this [`sort_key`](Self::sort_key). Rising sort keys give values
+    /// that rise under the rule.
     #[inline]
     pub const fn from_sort_key(self, key: &[u8; 16]) -> [u8; 16] {
         match self {
@@ -73,7 +72,7 @@ impl Comparison {
         }
     }
 
-    /// Returns how the rule reads in an error message.
+    /// Returns the rule in words, for error messages.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Bytes => "compares byte by byte from the first",
@@ -100,14 +99,14 @@ impl Comparison {
 pub struct Orders(u8);
 
 impl Orders {
-    /// Ordered under no rule, such as random keys.
+    /// Ordered under no rule; random keys, for example.
     pub const NONE: Self = Self(0);
     /// Ordered under [`Comparison::Bytes`] alone.
     pub const BYTES: Self = Self(Comparison::Bytes.bit());
     /// Ordered under [`Comparison::SqlServer`] alone.
     pub const SQL_SERVER: Self = Self(Comparison::SqlServer.bit());
 
-    /// Returns the set with one rule more.
+    /// Returns the set with one more rule.
     #[must_use]
     pub const fn and(self, comparison: Comparison) -> Self {
         Self(self.0 | comparison.bit())
@@ -119,12 +118,12 @@ impl Orders {
     }
 }
 
-/// Returns whether MariaDB's `UUID` type swaps the segments of this value: version 1 to 5 with a
-/// high variant bit. A value of version 0 is swapped, too, unless byte 6 is zero.
+/// Returns whether MariaDB's `UUID` type swaps the segments of this value. It does so for versions 1 to 5 if the
+/// highest bit of the variant is set, and for version 0, too, unless byte 6 is zero.
 ///
 /// # References
 ///
-/// MariaDB 10.11.5, `plugin/type_uuid`; found with all 65,536 pairs of bytes 6 and 8.
+/// MariaDB 10.11.5, `plugin/type_uuid`; checked with all 65,536 pairs of bytes 6 and 8.
 pub const fn mariadb_uuid_is_swapped(bytes: &[u8; 16]) -> bool {
     bytes[6] > 0 && bytes[6] < 0x60 && bytes[8] >= 0x80
 }
@@ -132,8 +131,8 @@ pub const fn mariadb_uuid_is_swapped(bytes: &[u8; 16]) -> bool {
 /// Returns whether MariaDB's `UUID` type refuses this value, because the stored form would be that of a swapped
 /// value. Among others, it refuses one in 64 values of version 8.
 ///
-/// As text it is refused with error 1292. As 16 bytes it is *not*: they are stored as they are, and
-/// read back as the swapped value.
+/// As text it is refused with error 1292. As 16 bytes it is *not* refused: MariaDB stores the bytes unchanged, and
+/// reads them back as the swapped value.
 ///
 /// # References
 ///
@@ -142,9 +141,8 @@ pub const fn mariadb_uuid_is_refused(bytes: &[u8; 16]) -> bool {
     bytes[6] >= 0x80 && bytes[8] > 0 && bytes[8] <= 0x80
 }
 
-/// Returns the bytes whose `memcmp` is the order of MariaDB's `UUID` type, for values of all versions
-/// together: `node, clock_seq, time_hi, time_mid, time_low` for swapped values, the value itself for
-/// the rest.
+/// Returns bytes that compare, from the first, as MariaDB's `UUID` type compares values, of all versions together.
+/// For swapped values these are `node, clock_seq, time_hi, time_mid, time_low`, for others the value itself.
 pub const fn mariadb_uuid_sort_key(bytes: &[u8; 16]) -> [u8; 16] {
     if mariadb_uuid_is_swapped(bytes) {
         let b = bytes;
@@ -157,7 +155,7 @@ pub const fn mariadb_uuid_sort_key(bytes: &[u8; 16]) -> [u8; 16] {
     }
 }
 
-/// Returns the value whose [`mariadb_uuid_sort_key`] these bytes are. If there are two, it returns the swapped one,
+/// Returns the value that has this [`mariadb_uuid_sort_key`]. If two values have it, it returns the swapped one,
 /// because the database [refuses](mariadb_uuid_is_refused) the other.
 pub const fn from_mariadb_uuid_sort_key(key: &[u8; 16]) -> [u8; 16] {
     let k = key;
@@ -172,8 +170,8 @@ pub const fn from_mariadb_uuid_sort_key(key: &[u8; 16]) -> [u8; 16] {
     }
 }
 
-/// Returns what MySQL's `UUID_TO_BIN(x, 1)` does: the third group of the text, the second, the
-/// first, and the rest. The time of a version 1 UUID is then in front, highest bits first.
+/// Returns the bytes that MySQL's `UUID_TO_BIN(x, 1)` returns: the third group of the text, the second, the first,
+/// and the rest. The time of a version 1 UUID then comes first, highest bits first.
 ///
 /// # References
 ///
@@ -185,7 +183,7 @@ pub const fn uuid_to_bin(bytes: &[u8; 16]) -> [u8; 16] {
     guid::of_halves(swapped, second)
 }
 
-/// Returns what MySQL's `BIN_TO_UUID(x, 1)` does: the inverse of [`uuid_to_bin`].
+/// Does the same as MySQL's `BIN_TO_UUID(x, 1)`: the inverse of [`uuid_to_bin`].
 #[inline]
 pub const fn bin_to_uuid(bytes: &[u8; 16]) -> [u8; 16] {
     let (first, second) = guid::halves(bytes);

@@ -1,10 +1,10 @@
-//! Ordered primary keys, without a driver and without async: raw keys and key types
-//! ([`key`]), time and randomness ([`clock`], [`entropy`]), schemes and generators ([`scheme`],
-//! [`generator`]), what a generator remembers over restarts ([`high_water`]), columns of each
-//! database ([`storage`]), rows with keys ([`entity`]) and pages of lists ([`page`]). `ordid-sql` writes the SQL.
+//! Ordered primary keys, without a database driver and without async: raw keys and key types ([`key`]), time and
+//! randomness ([`clock`], [`entropy`]), schemes and generators ([`scheme`], [`generator`]), the mark that keeps keys
+//! rising over restarts ([`high_water`]), column types of each database ([`storage`]), rows with keys ([`entity`])
+//! and pages of lists ([`page`]). `ordid-sql` writes the SQL.
 //!
-//! Users depend on the facade `ordid`; adapters of database libraries depend on this crate. A byte permutation or a
-//! comparison rule ([`layout`]) knows no key, and a column knows no scheme.
+//! Users depend on the facade `ordid`, and adapters of database libraries depend on this crate. Byte permutations and
+//! comparison rules ([`layout`]) are independent of keys, and columns are independent of schemes.
 //!
 //! | you want to | use |
 //! |---|---|
@@ -32,20 +32,22 @@
 //! - `std` (on by default): the system's clocks and entropy, and the process-wide generators. Without
 //!   it: `alloc`, 64-bit atomics, and a clock and entropy of your own.
 //! - `catalogue`: every scheme by its name, for tools.
-//! - `named`: keys that are computed from names, of versions 5 and 8 ([`KeyType::named`]).
+//! - `named`: keys that are computed from names, UUID versions 5 and 8 ([`KeyType::named`]).
 //! - `sqids04`: short public ids of integer keys (the module `key::short`).
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
-//! - `tracing`, `metrics`: an event, or a counter, when a generator's policy acts.
-//! - `test-util`: a clock and an entropy source for tests.
-//! - `testing`: the same keys in every run of a test, also in code that calls `generate()`.
-//! - `chrono`, `jiff`, `time`: the times of these crates, to and from [`clock::Timestamp`].
-//! - `serde`, `schemars`, `utoipa`, `async-graphql7`, `juniper018`, `arbitrary`, `proptest`: the traits of these crates for
-//!   key types that `#[derive(KeyType)]` makes, and for no others. [`RawKey::to_bytes`], [`Scheme::TEXT`] and [`Scheme::coerce`] give other libraries
-//!   what they need, without these features.
+//! - `tracing`, `metrics`: an event, or a counter, for each action of a generator's policy.
+//! - `test-util`: a clock, an entropy source and in-memory stores of leases and numbers, for tests.
+//! - `testing`: the same keys in every run of a test, even in code that calls `generate()`.
+//! - `chrono`, `jiff`, `time`: conversions between these crates' times and [`clock::Timestamp`]. With `chrono` and
+//!   `time`, their times can also be the [`Version`] of a row.
+//! - `serde`, `schemars`, `utoipa`, `async-graphql7`, `juniper018`, `arbitrary`, `proptest`: the traits of these
+//!   crates for key types that `#[derive(KeyType)]` makes, and not for raw keys. `serde` also covers
+//!   [`key::CompositeKey`], `Assigned` and the types of [`page`]. Other libraries need no feature: they can use
+//!   [`RawKey::to_bytes`], [`Scheme::TEXT`] and [`Scheme::coerce`].
 //!
 //! # Minimum supported Rust version
 //!
-//! 1.89, as `uuid`; it moves in minor releases.
+//! 1.89, the same as `uuid`. It may rise in a minor release.
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 #![cfg_attr(not(feature = "tsc"), forbid(unsafe_code))]

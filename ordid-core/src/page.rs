@@ -1,10 +1,10 @@
-//! Pages of a list by key, as Relay and GraphQL have them: [`Page`] is what a client asks for,
-//! [`Slice`] what the program reads, and [`Connection`] what it answers.
+//! Pages of a list by key, as in Relay and GraphQL. A client asks for a [`Page`], the program reads a [`Slice`], and
+//! answers with a [`Connection`].
 //!
-//! A list stands in the order of its keys, or in the reverse. The next page is what follows the last key of
-//! this one, so it needs no other index than that of the keys, and rows that come in meanwhile shift nothing.
-//! Where the key has several columns, a list has all rows, or those with the same first columns: [`Page::within`].
-//! With keys in no order (`uuid_v4`) the pages are complete, too, but the list is in no order of time.
+//! A list is sorted by its keys, ascending or descending. The next page begins after the last key of this one. So it
+//! needs no index but that of the keys, and rows that are inserted meanwhile shift nothing. If the key has several
+//! columns, a list has all rows, or those with the same first columns: [`Page::within`]. With keys that have no order
+//! (`uuid_v4`) the pages are complete, too, but the list is not in the order of time.
 //!
 //! # Example: the newest orders
 //!
@@ -54,12 +54,12 @@ use crate::{
     scheme::spread::{SpreadKey, ends_of},
 };
 
-/// A place in a list: behind a key, or before it.
+/// A place in a list: right after a key, or right before it.
 ///
-/// Its text is opaque: base64 of the key's text, with the prefix, and masked where the key type has a mask.
-/// So a cursor of another key type with a prefix is an error. The cursor of a key of several columns has the texts of all
-/// of them. If the key type has a mask, the cursor also has a hash that nobody makes without the mask: otherwise a list
-/// would tell, for any time, which rows are older.
+/// Its text is opaque. It is base64 of the key's text, with the prefix, and masked if the key type has a mask. So a
+/// cursor of another key type with a prefix is an error. For a key of several columns, it contains the texts of all
+/// of them. If the key type has a mask, the cursor also contains a hash that cannot be computed without the mask.
+/// Otherwise strangers could make cursors for any time, and a list would tell them which rows are older.
 ///
 /// # Example
 ///
@@ -134,24 +134,24 @@ impl<K: KeyType> FromStr for Cursor<K> {
     }
 }
 
-/// The page of a list that a client asks for: GraphQL's arguments `first`, `after`, `last` and `before`, or
-/// the query of a URL by the same names.
+/// The page of a list that a client asks for: GraphQL's arguments `first`, `after`, `last` and `before`, or URL query
+/// parameters of these names.
 ///
-/// With the feature `serde` it is read from both; numbers may be texts, as in a query.
+/// With the feature `serde` it can be deserialized from both. Numbers may be texts, as in a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page<K> {
-    /// So many rows from the start of the list, or from `after`.
+    /// The number of rows to return, from the start of the list or from `after`.
     pub first: Option<u32>,
-    /// Only what stands behind this place in the list.
+    /// Return only rows that come after this place in the list.
     pub after: Option<Cursor<K>>,
-    /// So many rows from the end of the list, or from `before`.
+    /// The number of rows to return, from the end of the list or from `before`.
     pub last: Option<u32>,
-    /// Only what stands before this place in the list.
+    /// Return only rows that come before this place in the list.
     pub before: Option<Cursor<K>>,
 }
 
 impl<K: KeyType> Page<K> {
-    /// All of the list, as far as [`slice`](Self::slice) allows.
+    /// The whole list, up to the limit that is passed to [`slice`](Self::slice).
     pub const ALL: Self = Self {
         first: None,
         after: None,
@@ -159,7 +159,7 @@ impl<K: KeyType> Page<K> {
         before: None,
     };
 
-    /// So many rows from the start of the list.
+    /// Asks for this number of rows from the start of the list.
     pub const fn first(rows: u32) -> Self {
         Self {
             first: Some(rows),
@@ -167,7 +167,7 @@ impl<K: KeyType> Page<K> {
         }
     }
 
-    /// So many rows from the end of the list.
+    /// Asks for this number of rows from the end of the list.
     pub const fn last(rows: u32) -> Self {
         Self {
             last: Some(rows),
@@ -175,7 +175,7 @@ impl<K: KeyType> Page<K> {
         }
     }
 
-    /// The same, of what stands behind a place.
+    /// Asks only for rows after a place.
     #[must_use]
     pub const fn after(self, cursor: Cursor<K>) -> Self {
         Self {
@@ -184,7 +184,7 @@ impl<K: KeyType> Page<K> {
         }
     }
 
-    /// The same, of what stands before a place.
+    /// Asks only for rows before a place.
     #[must_use]
     pub const fn before(self, cursor: Cursor<K>) -> Self {
         Self {
@@ -193,13 +193,13 @@ impl<K: KeyType> Page<K> {
         }
     }
 
-    /// Returns what to read of a list in this order. A page has `most` rows at most, also where the client
-    /// asks for more.
+    /// Returns the rows to read from a list in this order. A page has at most `most` rows, even if the client asks
+    /// for more.
     ///
     /// # Errors
     ///
-    /// If both `first` and `last` are given, which Relay's specification discourages, as the two contradict
-    /// each other; the error [`is_parse`](Error::is_parse).
+    /// If both `first` and `last` are given, which Relay's specification discourages because the two contradict each
+    /// other; the error [`is_parse`](Error::is_parse).
     pub fn slice(self, order: ListOrder, most: u32) -> Result<Slice<K>, Error> {
         let (limit, is_backward) = match (self.first, self.last) {
             (Some(first), Some(last)) => {
@@ -228,10 +228,12 @@ impl<K: KeyType> Page<K> {
 }
 
 impl<P: KeyParts> Page<CompositeKey<P>> {
-    /// Checks that this page is of the list of the rows whose key begins with these values: the issues of a tenant, where
-    /// the key is `(tenant, id)`. Each cursor holds the whole key, so a cursor of another tenant's list is found out.
+    /// Checks that the cursors of this page belong to the list of the rows whose key begins with these values, for
+    /// example the issues of a tenant if the key is `(tenant, id)`. Each cursor contains the whole key, so a cursor
+    /// of another tenant's list is detected.
     ///
-    /// Only the cursors are checked. The `SELECT` names the rows: `WHERE tenant = .. AND id > above AND id < below`.
+    /// Only the cursors are checked. The `SELECT` has to choose the rows:
+    /// `WHERE tenant = .. AND id > above AND id < below`.
     ///
     /// # Errors
     ///
@@ -267,7 +269,7 @@ impl<P: KeyParts> Page<CompositeKey<P>> {
     }
 }
 
-/// As [`Page::ALL`].
+/// The default is [`Page::ALL`].
 impl<K: KeyType> Default for Page<K> {
     fn default() -> Self {
         Self::ALL
@@ -287,12 +289,12 @@ pub enum ListOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Slice<K> {
-    /// Only keys above this one, without it.
+    /// Only keys greater than this one.
     pub above: Option<K>,
-    /// Only keys below this one, without it.
+    /// Only keys less than this one.
     pub below: Option<K>,
-    /// Whether to read from the largest key down: `ORDER BY id DESC`. For `last`, that is the reverse of the
-    /// list's order; [`Connection::new`] turns the rows round.
+    /// Whether to read from the largest key down: `ORDER BY id DESC`. For a page by `last`, that is the reverse of
+    /// the list's order, and [`Connection::new`] reverses the rows again.
     pub is_descending: bool,
     limit: u32,
     is_backward: bool,
@@ -301,10 +303,11 @@ pub struct Slice<K> {
 }
 
 impl<K: SpreadKey> Slice<K> {
-    /// Returns what to read of each bucket of keys that are [spread](crate::scheme::spread), from the first to the last: the
-    /// same page of each. [`merge`](crate::scheme::spread::merge) makes the page of all of them.
+    /// Returns the same slice for each bucket of keys that are [spread](crate::scheme::spread), from the first bucket
+    /// to the last. [`merge`](crate::scheme::spread::merge) makes one page from the rows of all buckets.
     ///
-    /// The list is then in the order of time. A cursor stands for a moment, and each bucket is read from there.
+    /// The list is then in the order of time. A cursor stands for a moment, and each bucket is read from that moment
+    /// on.
     ///
     /// # Example
     ///
@@ -376,48 +379,49 @@ impl<K: SpreadKey> Slice<K> {
 }
 
 impl<K> Slice<K> {
-    /// Returns how many rows to read: one more than the page has, which tells whether there are others.
+    /// Returns how many rows to read: one more than the page has, which shows whether there are others.
     pub const fn rows(&self) -> u32 {
         self.limit.saturating_add(1)
     }
 }
 
-/// A page of a list, as Relay has it. With the feature `serde` its fields have Relay's names: `edges` with
-/// `cursor` and `node`, `pageInfo` with `hasNextPage`, `hasPreviousPage`, `startCursor` and `endCursor`.
+/// A page of a list, with the fields that Relay defines. With the feature `serde` they have Relay's names: `edges`
+/// with `cursor` and `node`, `pageInfo` with `hasNextPage`, `hasPreviousPage`, `startCursor` and `endCursor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection<K, N> {
     /// The rows, in the order of the list.
     pub edges: Vec<Edge<K, N>>,
-    /// Where the page stands in the list.
+    /// The place of the page in the list.
     pub page_info: PageInfo<K>,
 }
 
 /// A row of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge<K, N> {
-    /// Its place in the list.
+    /// The place of the row in the list.
     pub cursor: Cursor<K>,
     /// The row.
     pub node: N,
 }
 
-/// Where a page stands in its list.
+/// The place of a page in its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageInfo<K> {
-    /// Whether rows follow. For a page by `last`, this is whether it was asked for `before` a place.
+    /// Whether rows follow this page. For a page by `last`, whether the client gave `before`.
     pub has_next_page: bool,
-    /// Whether rows come before. For a page by `first`, this is whether it was asked for `after` a place.
+    /// Whether rows precede this page. For a page by `first`, whether the client gave `after`.
     pub has_previous_page: bool,
-    /// The place of the first row, if there is one.
+    /// The cursor of the first row, if there is one.
     pub start_cursor: Option<Cursor<K>>,
-    /// The place of the last row, if there is one.
+    /// The cursor of the last row, if there is one.
     pub end_cursor: Option<Cursor<K>>,
 }
 
 impl<K: KeyType, N> Connection<K, N> {
-    /// Makes a page of the rows that were read for a slice, in the order in which they were read.
+    /// Makes a page from the rows that were read for a slice, in the order in which they were read.
     ///
-    /// `key` returns a row's key. A page never has more rows than the client asked for.
+    /// `key` returns a row's key. Rows beyond the slice's limit are left out of the page, and only show that there
+    /// are more.
     pub fn new(slice: &Slice<K>, rows: impl IntoIterator<Item = N>, key: impl Fn(&N) -> K) -> Self {
         let limit = usize::try_from(slice.limit).unwrap_or(usize::MAX);
         let mut rows = rows.into_iter();
@@ -443,7 +447,7 @@ impl<K: KeyType, N> Connection<K, N> {
         Self { edges, page_info }
     }
 
-    /// Returns the rows alone.
+    /// Returns the rows without their cursors.
     pub fn nodes(&self) -> impl Iterator<Item = &N> {
         self.edges.iter().map(|edge| &edge.node)
     }

@@ -1,4 +1,4 @@
-//! The schemes: one file each, with the layout, the generator and its tests.
+//! Key schemes. Each module describes one scheme: its layout, its generator and its source.
 
 /// Names a generator. With `std` clock and entropy have defaults; without it there are none to have.
 macro_rules! generator_alias {

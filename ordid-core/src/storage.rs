@@ -22,10 +22,10 @@
 //! | [`BigIntUnsigned`](column::BigIntUnsigned) | 64 bits | | `BIGINT UNSIGNED` | | | | numbers |
 //! | [`Number19`](column::Number19), [`Number20`](column::Number20) | 64 bits | | | | | `NUMBER(n)` | numbers |
 //!
-//! A column is a type, named as users write it in `#[ordid(sqlx(postgres = uuid))]`. It knows its
-//! encoding ([`Stores`]), its declaration in each dialect ([`ColumnOn`]) and its comparison rule;
-//! no column knows a scheme. [`assert_keeps_order`] and [`KeepsOrder`] put the two together, and
-//! [`Unordered`](column::Unordered) says that no order is wanted.
+//! A column is a type, named as users write it in `#[ordid(sqlx(postgres = uuid))]`. It knows its encoding
+//! ([`Stores`]), its declaration in each dialect ([`ColumnOn`]) and its comparison rule, but no scheme.
+//! [`assert_keeps_order`] and [`KeepsOrder`] check a column together with a scheme. [`Unordered`](column::Unordered)
+//! says that no order is wanted.
 //!
 //! # Example: a column's declaration, a value in a script, and a key that rises
 //!
@@ -65,22 +65,21 @@ use core::{cmp::Ordering, fmt};
 
 use crate::{error::Error, key::RawKey, layout::Comparison};
 
-/// A way to store raw keys in a table's column.
+/// A column type in which a table can store raw keys.
 pub trait Column: Sized + 'static {
-    /// The name that users write: `binary16`.
+    /// The name that users write, such as `binary16`.
     const NAME: &'static str;
     /// How the database compares the stored values.
     const COMPARISON: Comparison;
-    /// The rule in words, for messages: `compares byte by byte from the first`.
+    /// The comparison rule in words, for messages, such as `compares byte by byte from the first`.
     const COMPARES: &'static str = Self::COMPARISON.describe();
-    /// Whether keys need not keep their order here: `unordered(binary16)`.
+    /// Whether keys need not keep their order in this column: `unordered(binary16)`.
     const UNORDERED: bool = false;
 }
 
 /// A column that stores this kind of raw key.
 ///
-/// An unsigned integer has no place in a signed column, where its upper half would sort below the
-/// lower:
+/// A signed column does not store unsigned integers, because their upper half would sort below the lower:
 ///
 /// ```compile_fail
 /// use ordid_core::storage::{Stores, column::BigInt};
@@ -97,24 +96,24 @@ pub trait Column: Sized + 'static {
     note = "which column to take on each engine: https://github.com/ordid/ordid/blob/main/docs/src/engines.md"
 )]
 pub trait Stores<R: RawKey>: Column {
-    /// The stored form: bytes of binary and text columns, the integer of others.
+    /// The type of the stored value: bytes for binary and text columns, the integer for others.
     type Stored: StoredValue;
-    /// What [`sort_key`](Self::sort_key) returns.
+    /// The type that [`sort_key`](Self::sort_key) returns.
     type SortKey: AsRef<[u8]> + Copy + Ord + fmt::Debug + Send + Sync + 'static;
 
-    /// Returns what to store: network order for binary columns unless they say otherwise, ASCII for
+    /// Returns the value to store: bytes in network order for binary columns unless they say otherwise, ASCII for
     /// text.
     fn encode(raw: R) -> Self::Stored;
 
-    /// Reads what the database returns.
+    /// Reads a value that the database returned.
     ///
     /// # Errors
     ///
-    /// Another form gives an error that [`is_parse`](Error::is_parse) and names the form found and
-    /// the column to declare instead.
+    /// A value of another form gives an error that [`is_parse`](Error::is_parse). It names the form that was found
+    /// and the column to declare instead.
     fn decode<'a>(found: impl Into<Found<'a>>) -> Result<R, Error>;
 
-    /// Returns bytes whose `memcmp` is the database's order of the stored values.
+    /// Returns bytes that compare, from the first, as the database compares the stored values.
     fn sort_key(raw: R) -> Self::SortKey;
 
     /// Compares two raw keys as the database compares the stored values.
@@ -122,8 +121,8 @@ pub trait Stores<R: RawKey>: Column {
         Self::sort_key(*left).cmp(&Self::sort_key(*right))
     }
 
-    /// Returns the raw key that has these bytes as its [`sort_key`](Self::sort_key). To build keys that rise in the
-    /// column, use bytes that rise.
+    /// Returns the raw key that has this [`sort_key`](Self::sort_key). Rising sort keys give keys that rise in the
+    /// column.
     ///
     /// # Errors
     ///
@@ -132,7 +131,7 @@ pub trait Stores<R: RawKey>: Column {
     fn from_sort_key(key: Self::SortKey) -> Result<R, Error>;
 }
 
-/// A column that a dialect has.
+/// A column type that a database dialect has.
 #[diagnostic::on_unimplemented(
     message = "{D} has no `{Self}` column for keys",
     label = "not a column of this database",
@@ -146,14 +145,14 @@ pub trait Stores<R: RawKey>: Column {
     note = "which of them to take: https://github.com/ordid/ordid/blob/main/docs/src/engines.md"
 )]
 pub trait ColumnOn<D: Dialect>: Column {
-    /// The column's type in a `CREATE TABLE`, with its collation: `CHAR(36) CHARACTER SET ascii
-    /// COLLATE ascii_bin`.
+    /// The column's type in a `CREATE TABLE`, with its collation, such as
+    /// `CHAR(36) CHARACTER SET ascii COLLATE ascii_bin`.
     const TYPE: &'static str;
 
-    /// Where it is written how the database compares this type: a manual's section, a source file.
+    /// The source for how the database compares this type: a section of a manual, or a source file.
     const SOURCE: &'static str;
 
-    /// How a value is written in SQL.
+    /// The syntax of a value in SQL.
     const LITERAL: Literal;
 
     /// Returns the declaration of a primary key: the quoted name, the type, the constraints.
@@ -161,8 +160,8 @@ pub trait ColumnOn<D: Dialect>: Column {
         format!("{} {} {}", D::quote(name), Self::TYPE, D::PRIMARY_KEY)
     }
 
-    /// Returns the stored form of a raw key as SQL text, for scripts: `'...'::uuid`, `X'...'`,
-    /// `HEXTORAW('...')`. It is compared as the column is, without a conversion of the column.
+    /// Returns the stored form of a raw key as SQL text, for scripts: `'...'::uuid`, `X'...'`, `HEXTORAW('...')`. The
+    /// database can compare it with the column without converting the column.
     fn literal<R: RawKey>(raw: R) -> String
     where
         Self: Stores<R>,

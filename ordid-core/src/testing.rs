@@ -1,22 +1,21 @@
-//! The same keys in every run of a test, also in code that calls
-//! [`generate`](crate::KeyType::generate): in a scope, generators of a test stand in the place of the
-//! process's.
+//! The same keys in every run of a test, even in code that calls [`generate`](crate::KeyType::generate): within a
+//! scope, generators of the test replace the generators of the process.
 //!
-//! A scope is of one thread, or of one future while it is polled. So tests that run at the same time
-//! have nothing to do with each other, and other threads and tasks, also those that the scope starts,
-//! make ordinary keys unless they enter it by [`Keys::run`] or [`Keys::run_async`].
+//! A scope belongs to one thread, or to one future while it is polled. So tests that run at the same time do not
+//! affect each other. Other threads and tasks, including those that the scope starts, make ordinary keys unless they
+//! enter the scope by [`Keys::run`] or [`Keys::run_async`].
 //!
-//! In a scope the time stands still, from [`Keys::START`] on, and random bits follow from the seed. The
-//! keys of a scheme rise and differ as always. They are the same on every machine; another version of
-//! ordid may make others.
+//! In a scope the time stands still at [`Keys::START`], and random bits depend on the seed alone. The keys of a
+//! scheme rise and differ as always. They are the same on every machine, but another version of ordid may make
+//! others.
 //!
 //! # What is in the scope
 //!
-//! All that asks the process's generator for a key: `generate`, `generate_at`, `fill` and `reserve` of
-//! key types and schemes; `ensure_key`, and `add` of a unit of work; and
-//! [`process_wide()`](crate::generator::ProcessWide::process_wide) with `try_generate`, `try_fill_with`,
-//! `reserve`, `generate_at` and `start_above`. A generator of your own is not, nor is a `local_block` of
-//! the process's.
+//! Everything that takes a key from the process's generator: `generate`, `generate_at`, `fill` and `reserve` of key
+//! types and schemes; `ensure_key`, and `add` of a unit of work; and
+//! [`process_wide()`](crate::generator::ProcessWide::process_wide) with `try_generate`, `try_fill_with`, `reserve`,
+//! `generate_at` and `start_above`. Your own generators are not in the scope, and neither is a `local_block` of the
+//! process's generator.
 //!
 //! # Example: a function that makes keys
 //!
@@ -57,7 +56,7 @@ use crate::{
     generator::{OrderedGenerator, Policy, Slotted},
 };
 
-/// Runs a function whose keys follow from the seed.
+/// Runs a function in a scope whose keys depend on the seed alone.
 ///
 /// # Example: rows of a unit of work, and a scope in a scope
 ///
@@ -76,12 +75,12 @@ pub fn with_keys<R>(seed: u64, run: impl FnOnce() -> R) -> R {
     Keys::new(seed).run(run)
 }
 
-/// As [`with_keys`], for a future: its keys follow from the seed, on whatever threads it is polled.
+/// As [`with_keys`], for a future. Its keys depend on the seed alone, on whatever threads it is polled.
 pub async fn with_keys_async<F: Future>(seed: u64, future: F) -> F::Output {
     Keys::new(seed).run_async(future).await
 }
 
-/// The generators of a test. A clone is the same generators.
+/// The generators of a test. A clone shares them.
 #[derive(Clone)]
 pub struct Keys(Arc<Shared>);
 
@@ -103,7 +102,7 @@ impl Keys {
     /// The time of a scope's keys, unless its [`clock`](Self::clock) is set: 2024-01-01T00:00:00Z.
     pub const START: Timestamp = Timestamp::saturating_from_unix_millis(1_704_067_200_000);
 
-    /// Makes generators whose keys follow from the seed.
+    /// Makes generators whose keys depend on the seed alone.
     pub fn new(seed: u64) -> Self {
         Self(Arc::new(Shared {
             seed,
@@ -113,7 +112,7 @@ impl Keys {
         }))
     }
 
-    /// Returns the clock of all these generators.
+    /// Returns the clock that all these generators read.
     ///
     /// # Example: a key of the next day
     ///
@@ -129,18 +128,18 @@ impl Keys {
         &self.0.clock
     }
 
-    /// Runs a function on this thread, with these generators in the place of the process's.
+    /// Runs a function on this thread. Within it, these generators replace those of the process.
     pub fn run<R>(&self, run: impl FnOnce() -> R) -> R {
         let _entered = self.enter();
         run()
     }
 
-    /// As [`run`](Self::run), whenever the future is polled.
+    /// As [`run`](Self::run), each time the future is polled.
     ///
     /// # Example: a task that a scope starts
     ///
-    /// A `tokio::spawn` or `spawn_blocking` is given a clone: `tokio::spawn(async move {
-    /// keys.run_async(task()).await })`.
+    /// Give a clone to `tokio::spawn` or `spawn_blocking`:
+    /// `tokio::spawn(async move { keys.run_async(task()).await })`.
     pub async fn run_async<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|context| self.run(|| future.as_mut().poll(context))).await
@@ -174,7 +173,7 @@ impl Keys {
     }
 }
 
-/// Leaves the seed's generators out.
+/// The text leaves out the generators.
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys")

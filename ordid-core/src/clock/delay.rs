@@ -16,8 +16,8 @@ use std::{
 
 use crate::entropy::{Process, process};
 
-/// A future that completes after a while, on any runtime. The first one of a process starts a thread, which wakes
-/// the tasks that wait. The child of a fork has another such thread.
+/// A future that completes after a given time, on any async runtime. The first one of a process starts a thread that
+/// wakes the waiting tasks. The child of a fork starts another such thread.
 ///
 /// # Example: what keeps a lease, on a runtime that has no timer
 ///
@@ -48,7 +48,7 @@ fn replace(bell: &Bell, waker: Option<Waker>) -> Option<Waker> {
 }
 
 impl Delay {
-    /// Waits so long from now on.
+    /// Makes a future that completes when this time has passed.
     pub fn new(duration: Duration) -> Self {
         Self {
             end: Instant::now().checked_add(duration),
@@ -56,7 +56,8 @@ impl Delay {
         }
     }
 
-    /// Returns what a future returns within this time; otherwise it drops the future, and returns `None`.
+    /// Waits for a future, but at most this long. Returns the future's output, or `None` after the time; the future
+    /// is then dropped.
     ///
     /// # Example
     ///

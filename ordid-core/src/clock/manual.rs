@@ -7,7 +7,7 @@ use std::{
 
 use super::{Clock, Timestamp};
 
-/// A clock that a test sets by hand; `pause` moves it on by the pause, so that nothing sleeps.
+/// A clock that a test sets by hand. [`pause`](Clock::pause) does not sleep; it moves the clock on instead.
 ///
 /// # Example
 ///
@@ -35,7 +35,7 @@ impl ManualClock {
         }
     }
 
-    /// Sets the clock, back or forth.
+    /// Sets the clock, forwards or backwards, to this many milliseconds since 1970.
     pub fn set_unix_millis(&self, millis: u64) {
         self.millis.store(millis, Ordering::SeqCst);
     }
@@ -45,7 +45,7 @@ impl ManualClock {
         self.nanos.store(nanos, Ordering::SeqCst);
     }
 
-    /// Makes `pause` leave the clock where it is: a clock that has stopped.
+    /// Stops the clock: from now on `pause` does not move it.
     pub fn freeze(&self) {
         self.frozen.store(true, Ordering::SeqCst);
     }

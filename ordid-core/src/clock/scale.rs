@@ -4,8 +4,7 @@ use super::Timestamp;
 
 const NANOS_PER_MILLI: u32 = 1_000_000;
 
-/// From when, and in which steps, a layout counts time: `ticks` of `denominator / numerator`
-/// milliseconds since an epoch.
+/// The epoch from which a layout counts time, and the length of its ticks.
 ///
 /// # Example: the two clocks of UUID versions 1 and 7
 ///
@@ -40,13 +39,13 @@ impl TimeScale {
     /// 1/300 seconds since 1900-01-01: the steps of SQL Server's `datetime`.
     pub const SQL_SERVER_DATETIME: Self = Self::ticks_per_millis(3, 10, -2_208_988_800_000);
 
-    /// Makes a scale of `ticks` in each `millis` milliseconds, from `epoch_unix_millis`
-    /// milliseconds after 1970-01-01T00:00:00Z, or before it where negative.
+    /// Makes a scale with this many `ticks` in each `millis` milliseconds. Tick 0 begins `epoch_unix_millis`
+    /// milliseconds after 1970-01-01T00:00:00Z, or before it if negative.
     ///
     /// # Panics
     ///
-    /// If `ticks` or `millis` is zero, or `ticks` is more than a million times `millis`: a tick has
-    /// at least a nanosecond. In a `const` this is a compile error.
+    /// If `ticks` or `millis` is zero, or if a tick would be shorter than a nanosecond. In a `const` this is a
+    /// compile error.
     pub const fn ticks_per_millis(ticks: u32, millis: u32, epoch_unix_millis: i64) -> Self {
         assert!(ticks > 0 && millis > 0, "a scale has ticks and a length");
         assert!(
@@ -65,7 +64,7 @@ impl TimeScale {
         self.epoch_unix_millis
     }
 
-    /// Returns the length of a tick in nanoseconds, rounded down where it is none exactly.
+    /// Returns the length of a tick in nanoseconds, rounded down.
     pub const fn tick_nanos(self) -> u64 {
         self.denominator as u64 * NANOS_PER_MILLI as u64 / self.numerator as u64
     }
@@ -75,8 +74,8 @@ impl TimeScale {
         self.numerator > 1
     }
 
-    /// Returns the tick of a time, given in milliseconds since 1970 and the nanoseconds since that
-    /// millisecond began; `None` before the epoch, or where 64 bits end.
+    /// Returns the tick of a time, which is given as milliseconds since 1970 and the nanoseconds since that
+    /// millisecond began. Returns `None` before the epoch, or if the tick needs more than 64 bits.
     // Always: every key asks, of a scale that its scheme fixes. As a function of any scale it would
     // divide twice, where a subtraction is what most layouts need.
     #[inline(always)]
@@ -104,8 +103,8 @@ impl TimeScale {
         }
     }
 
-    /// Returns when a tick begins, in nanoseconds since 1970-01-01T00:00:00Z, rounded up to the
-    /// nanosecond; negative before it.
+    /// Returns when a tick begins, in nanoseconds since 1970-01-01T00:00:00Z, rounded up. The result is negative
+    /// before 1970.
     pub const fn unix_nanos_at(self, ticks: u64) -> i128 {
         // In steps that need no division of 128 bits, which a program without `std` may not link.
         let (numerator, denominator) = (self.numerator as u64, self.denominator as u64);
@@ -116,7 +115,7 @@ impl TimeScale {
         millis * NANOS_PER_MILLI as i128 + nanos as i128
     }
 
-    /// Returns the moment of a tick.
+    /// Returns the time at which a tick begins, with the tick's length.
     pub const fn moment_at(self, ticks: u64) -> Moment {
         Moment {
             unix_nanos: self.unix_nanos_at(ticks),
@@ -124,7 +123,7 @@ impl TimeScale {
         }
     }
 
-    /// Returns the millisecond in which a tick begins, 1970 for anything earlier.
+    /// Returns the millisecond in which a tick begins, or the nearest that a [`Timestamp`] can hold.
     pub const fn timestamp_at(self, ticks: u64) -> Timestamp {
         self.moment_at(ticks).saturating_timestamp()
     }
@@ -150,17 +149,17 @@ impl TimeScale {
     }
 }
 
-/// A time as a key states it: when, and how finely.
+/// A time as a key states it, and how precise it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment {
-    /// Nanoseconds since 1970-01-01T00:00:00Z; negative before it.
+    /// Nanoseconds since 1970-01-01T00:00:00Z; negative before 1970.
     pub unix_nanos: i128,
-    /// The length of the tick that this is the begin of, in nanoseconds.
+    /// The length, in nanoseconds, of the tick that begins at this moment.
     pub tick_nanos: u64,
 }
 
 impl Moment {
-    /// Returns the millisecond of the moment; `None` before 1970 and beyond 48 bits.
+    /// Returns the millisecond of the moment; `None` before 1970 or beyond 48 bits.
     pub const fn timestamp(self) -> Option<Timestamp> {
         let timestamp = self.saturating_timestamp();
         let begin = timestamp.as_unix_millis() as i128 * NANOS_PER_MILLI as i128;

@@ -8,7 +8,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::{Clock, Timestamp};
 
-/// The operating system's wall clock, exact to the millisecond and below.
+/// The operating system's wall clock, with the resolution that the system gives.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -85,11 +85,11 @@ fn with_nanos(now: Timespec) -> (Timestamp, u32) {
     (end_of_time(now.tv_sec < 0), 0)
 }
 
-/// The operating system's wall clock as of its last tick: a fraction of the price, and up to one
-/// tick (1 to 10 ms, on most systems 4) behind. It follows steps as [`SystemClock`] does.
+/// The operating system's wall clock as of its last tick. Reading it costs a fraction of [`SystemClock`], but it is
+/// up to one tick behind (1 to 10 ms, on most systems 4). It follows steps as [`SystemClock`] does.
 ///
-/// Keys rise as strictly as ever, since the counter does that; only the time in them is coarse.
-/// Where the system has no such clock (`CLOCK_REALTIME_COARSE`, Linux), it is [`SystemClock`].
+/// Keys rise as strictly as with any clock; only the time in them is coarser. On systems without
+/// `CLOCK_REALTIME_COARSE`, which is all but Linux and Android, it reads [`SystemClock`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CoarseClock;
 

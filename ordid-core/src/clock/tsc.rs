@@ -7,11 +7,12 @@ use std::cell::Cell;
 
 use super::{Clock, SystemClock, Timestamp};
 
-/// Exact milliseconds at half the price of [`SystemClock`], which it asks once a millisecond.
+/// Reads the processor's time-stamp counter, and [`SystemClock`] only once a millisecond. It returns exact
+/// milliseconds at half the cost of `SystemClock`.
 ///
-/// A thread keeps the last reading until the counter says that its millisecond is over. Steps of the wall clock are
-/// followed at the next reading, so at most a millisecond late. The same holds for a fork, whose child goes on with
-/// an equally good copy of the reading.
+/// A thread keeps the last reading until the counter says that its millisecond is over. A step of the wall clock is
+/// followed at the next reading, so at most a millisecond late. The same holds after a fork: the child goes on with
+/// an equally good copy of the reading. Layouts with fractions of a millisecond read `SystemClock` for each key.
 ///
 /// The ticks per millisecond are measured between readings, never taken from the processor's description, and the
 /// shorter measurement counts. After a virtual machine moves to a processor with a slower counter, one reading is
@@ -23,8 +24,8 @@ pub struct TscClock {
 }
 
 impl TscClock {
-    /// Makes the clock, if the processor has a counter of constant rate that does not stop in sleep
-    /// (the "invariant TSC" of Intel and AMD).
+    /// Makes the clock, if the processor is an x86-64 with a counter of constant rate that does not stop in sleep
+    /// (the "invariant TSC" of Intel and AMD). Returns `None` on all others.
     pub fn new() -> Option<Self> {
         has_invariant_counter().then_some(Self { checked: () })
     }

@@ -1,4 +1,4 @@
-//! A node for a range of embedded time, and who hands it out.
+//! Grants of nodes for ranges of embedded time, and the trait of the stores that hand them out.
 
 use alloc::{format, string::String};
 use core::{fmt, ops::Range, time::Duration};
@@ -10,11 +10,12 @@ use crate::{
     error::Error,
 };
 
-/// A node, and the time that keys with it may carry: from `floor` to below `ceiling`.
+/// A node, and the range of time that keys with this node may carry: from `floor` up to, but not including,
+/// `ceiling`.
 ///
-/// `epoch` counts the grants of the node: node and epoch name the holder. A process that is copied
-/// while it holds a grant (a snapshot of its machine) has a copy of that name; the store tells the two
-/// apart when the first of them renews.
+/// `epoch` counts the grants of the node, so node and epoch together name the holder. If a process is copied while it
+/// holds a grant (a snapshot of its machine), the copy has the same name. The store tells the two apart when the
+/// first of them renews.
 ///
 /// A grant belongs to the process that made it. The child of a fork can neither make keys with it, nor renew it,
 /// nor give it back ([`Fenced`](CoordinationFailure::Fenced)). The parent goes on.
@@ -29,12 +30,12 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Makes a grant of what a store has written down.
+    /// Makes a grant from the values that a store has recorded.
     ///
     /// # Errors
     ///
-    /// If it has no time: its ceiling is not above its floor. The error is a
-    /// [`Mismatch`](CoordinationFailure::Mismatch).
+    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if the ceiling is not above the floor, so that the grant
+    /// has no time.
     pub fn new(node: u64, epoch: u64, floor: Timestamp, ceiling: Timestamp) -> Result<Self, Error> {
         if ceiling <= floor {
             return Err(Error::coordination(
@@ -74,7 +75,7 @@ impl Grant {
         self.node
     }
 
-    /// Returns which grant of the node it is.
+    /// Returns the number of this grant among the grants of its node.
     pub const fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -84,7 +85,7 @@ impl Grant {
         self.floor
     }
 
-    /// Returns the first millisecond that they may not carry.
+    /// Returns the first millisecond after those that keys may carry.
     pub const fn ceiling(&self) -> Timestamp {
         self.ceiling
     }
@@ -103,7 +104,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// What leases of a store have in common, and their arithmetic.
+/// The terms that all leases of a store share, and their arithmetic.
 ///
 /// All processes that share a store must name the same nodes; the rest may differ. After a fail-over of Redis, the
 /// largest [`max_ahead`](Self::max_ahead) that the new master has received counts for all.
@@ -139,19 +140,20 @@ pub struct LeaseTerms {
 }
 
 impl LeaseTerms {
-    /// How much time a grant has unless said otherwise.
+    /// How much time a grant has by default.
     pub const WINDOW: Duration = Duration::from_secs(3);
-    /// How long a holder has to be silent until its node is free, unless said otherwise.
+    /// How long a holder has to be silent, by default, until its node is free.
     pub const TTL: Duration = Duration::from_secs(10);
-    /// How far ahead of the store's clock a grant may reach unless said otherwise.
+    /// How far ahead of the store's clock a grant may reach by default.
     pub const MAX_AHEAD: Duration = Duration::from_secs(10);
 
-    /// The nodes to choose from: what the layout has bits for, or a part of it.
+    /// Makes terms with the default times. `nodes` are the nodes to choose from: all that the layout has bits for, or
+    /// a part of them.
     ///
     /// # Errors
     ///
-    /// If there are none, or one is above `i64::MAX`, which stores have no room for. The error is a
-    /// [`Mismatch`](CoordinationFailure::Mismatch).
+    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if the range is empty, or if a node is above `i64::MAX`,
+    /// for which stores have no room.
     pub fn new(nodes: Range<u64>) -> Result<Self, Error> {
         if nodes.is_empty() || nodes.end > i64::MAX.unsigned_abs() {
             return Err(mismatch(format!(
@@ -166,14 +168,14 @@ impl LeaseTerms {
         })
     }
 
-    /// How much time a grant has, from its holder's clock on; rounded down to milliseconds. It is
-    /// renewed when a third of it is over. A long window outlives long failures of the store; a
+    /// Sets how much time a grant has, counted from its holder's clock; rounded down to milliseconds. A grant is
+    /// renewed when a third of it is over. With a long window, holders survive long failures of the store; but a
     /// process that dies leaves up to a window of time unused.
     ///
     /// # Errors
     ///
-    /// If it has not a millisecond, or is longer than [`max_ahead`](Self::max_ahead). The error is a
-    /// [`Mismatch`](CoordinationFailure::Mismatch).
+    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if the window is shorter than a millisecond, or longer
+    /// than [`max_ahead`](Self::max_ahead) or [`ttl`](Self::ttl).
     pub fn with_window(self, window: Duration) -> Result<Self, Error> {
         Self { window, ..self }.checked()
     }
@@ -183,18 +185,18 @@ impl LeaseTerms {
     ///
     /// # Errors
     ///
-    /// If it is shorter than the window: healthy holders would lose their nodes. The error is a
-    /// [`Mismatch`](CoordinationFailure::Mismatch).
+    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if it is shorter than the window, because healthy
+    /// holders would lose their nodes.
     pub fn with_ttl(self, ttl: Duration) -> Result<Self, Error> {
         Self { ttl, ..self }.checked()
     }
 
-    /// How far ahead of the store's clock a ceiling may be: a clock that reads an hour too late, once,
-    /// would otherwise use up an hour of the node.
+    /// Sets how far ahead of the store's clock a ceiling may be. Without this limit, a clock that once reads an hour
+    /// too late would use up an hour of the node.
     ///
     /// # Errors
     ///
-    /// If it is shorter than the window. The error is a [`Mismatch`](CoordinationFailure::Mismatch).
+    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if it is shorter than the window.
     pub fn with_max_ahead(self, max_ahead: Duration) -> Result<Self, Error> {
         Self { max_ahead, ..self }.checked()
     }
@@ -232,15 +234,14 @@ impl LeaseTerms {
 
     /// Returns floor and ceiling of a new grant of a node.
     ///
-    /// `stored` is the ceiling that the store keeps of the node, `None` if it was never granted;
-    /// `now` the holder's clock; `last` the newest time in the holder's own keys, of whichever node,
-    /// so that they go on rising; `store_now` the store's clock, if it has one.
+    /// `stored` is the ceiling that the store keeps for the node, `None` if the node was never granted. `now` is the
+    /// holder's clock. `last` is the newest time in the holder's own keys, whatever their node, so that they go on
+    /// rising. `store_now` is the store's clock, if it has one.
     ///
     /// # Errors
     ///
-    /// If the ceiling would be too far ahead of the store's clock:
-    /// [`TooFarAhead`](CoordinationFailure::TooFarAhead). Another node may have a lower ceiling, so
-    /// choose the one with the lowest.
+    /// Returns [`TooFarAhead`](CoordinationFailure::TooFarAhead) if the ceiling would be too far ahead of the store's
+    /// clock. Another node may have a lower ceiling, so choose the node with the lowest.
     pub fn range(
         &self,
         stored: Option<Timestamp>,
@@ -260,16 +261,17 @@ impl LeaseTerms {
         Ok((floor, ceiling))
     }
 
-    /// Returns the ceiling of a grant that its holder renews: never below the present one.
+    /// Returns the new ceiling of a grant that its holder renews. It is never below the present one.
     ///
-    /// `epoch` and `stored` are what the store keeps of the grant's node now; the rest is as of
-    /// [`range`](Self::range).
+    /// `epoch` and `stored` are the values that the store has for the grant's node now. The other parameters are
+    /// those of [`range`](Self::range).
     ///
     /// # Errors
     ///
-    /// [`Fenced`](CoordinationFailure::Fenced) if the node was granted anew, somebody renewed the same
-    /// grant, or it is of the process that was forked; [`CeilingRegressed`](CoordinationFailure::CeilingRegressed) if the store keeps less
-    /// than it granted; [`TooFarAhead`](CoordinationFailure::TooFarAhead).
+    /// Returns [`Fenced`](CoordinationFailure::Fenced) if the node was granted anew, if somebody renewed the same
+    /// grant, or if this is the child of a fork and the grant belongs to the parent. Returns
+    /// [`CeilingRegressed`](CoordinationFailure::CeilingRegressed) if the store has an earlier epoch or a lower
+    /// ceiling than it granted, and [`TooFarAhead`](CoordinationFailure::TooFarAhead) as [`range`](Self::range) does.
     pub fn renewed(
         &self,
         grant: &Grant,
@@ -284,14 +286,15 @@ impl LeaseTerms {
         Ok(ceiling)
     }
 
-    /// Returns the ceiling of a grant that its holder gives back: above its newest key, and no
-    /// further, so that a short run loses no time. `last` is the newest time in keys of this grant. A release may be
-    /// repeated: where the store has this ceiling already, it is the answer again.
+    /// Returns the ceiling of a grant that its holder gives back. It is above the newest key and no higher, so that a
+    /// short run uses up no time. `last` is the newest time in keys of this grant. A release may be repeated: if the
+    /// store has this ceiling already, the result is the same.
     ///
     /// # Errors
     ///
-    /// As [`renewed`](Self::renewed), if the node is no longer the holder's: then nothing is to be
-    /// written.
+    /// Returns [`Fenced`](CoordinationFailure::Fenced) or
+    /// [`CeilingRegressed`](CoordinationFailure::CeilingRegressed), as [`renewed`](Self::renewed), if the node is no
+    /// longer the holder's. Nothing may be written then.
     pub fn released(
         &self,
         grant: &Grant,
@@ -386,55 +389,54 @@ fn mismatch(message: String) -> Error {
     Error::coordination(CoordinationFailure::Mismatch, message)
 }
 
-/// Hands out nodes: a store that keeps, for each, an epoch and a ceiling.
+/// Hands out nodes from a store that keeps an epoch and a ceiling for each node.
 ///
-/// What a store has to promise:
+/// A store has to guarantee:
 ///
 /// 1. For one node, each new grant has a floor at or above the ceiling of all earlier ones, and a
 ///    higher epoch. One atomic step of the store reads and moves both.
 /// 2. When a call returns, the ceiling is durable: no crash undoes it.
-/// 3. [`renew`](Self::renew) moves the ceiling only of a grant that is still the store's, epoch and
-///    ceiling: otherwise it fails.
-/// 4. State that is missing is an error unless somebody said that the store is new.
+/// 3. [`renew`](Self::renew) moves the ceiling only if the store still has the grant's epoch and ceiling. Otherwise
+///    it fails.
+/// 4. Missing state is an error, unless somebody declared that the store is new.
 ///
 /// [`LeaseTerms`] does the arithmetic. `now` is the time of the generator's clock, and `last` the newest time in
 /// its keys. Make errors with [`Error::coordination`].
 #[doc(alias("snowflake", "worker id", "machine id"))]
 pub trait NodeAllocator: Send + Sync {
-    /// Takes a free node.
+    /// Grants a free node.
     ///
     /// # Errors
     ///
-    /// [`NoFreeNode`](CoordinationFailure::NoFreeNode),
-    /// [`Unavailable`](CoordinationFailure::Unavailable),
-    /// [`StateLost`](CoordinationFailure::StateLost),
-    /// [`TooFarAhead`](CoordinationFailure::TooFarAhead).
+    /// [`NoFreeNode`](CoordinationFailure::NoFreeNode), [`Unavailable`](CoordinationFailure::Unavailable),
+    /// [`StateLost`](CoordinationFailure::StateLost), [`TooFarAhead`](CoordinationFailure::TooFarAhead),
+    /// [`Mismatch`](CoordinationFailure::Mismatch).
     fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error>;
 
-    /// Moves the ceiling of a grant on, and tells the store that its holder lives. Returns the same
-    /// grant with its new ceiling.
+    /// Moves the ceiling of a grant forward, and tells the store that the holder is alive. Returns the same grant
+    /// with its new ceiling.
     ///
     /// # Errors
     ///
-    /// [`Fenced`](CoordinationFailure::Fenced),
-    /// [`CeilingRegressed`](CoordinationFailure::CeilingRegressed), and as
-    /// [`acquire`](Self::acquire). After `CeilingRegressed` make no more keys with the grant, because the store may have
-    /// granted the same node and times to another holder. After the others the grant stays good up to its ceiling.
+    /// [`Fenced`](CoordinationFailure::Fenced), [`CeilingRegressed`](CoordinationFailure::CeilingRegressed), and all
+    /// of [`acquire`](Self::acquire) except `NoFreeNode`. After `CeilingRegressed` make no more keys with the grant,
+    /// because the store may have granted the same node and times to another holder. After the other failures the
+    /// grant stays valid up to its ceiling.
     fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error>;
 
-    /// Gives a node back, with the newest time in keys of this grant: no key may be made with it from
-    /// now on.
+    /// Gives a node back. `last` is the newest time in keys of this grant. No key may be made with the grant from now
+    /// on.
     ///
     /// # Errors
     ///
-    /// As [`renew`](Self::renew). The node is then free when its holder has been silent long enough.
+    /// As [`renew`](Self::renew). After an error the node becomes free when its holder has been silent long enough.
     fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error>;
 
-    /// Returns the terms of its grants.
+    /// Returns the terms of the store's grants.
     fn terms(&self) -> &LeaseTerms;
 }
 
-/// A [`NodeAllocator`] whose store is asked asynchronously.
+/// A [`NodeAllocator`] for a store with an async API.
 ///
 /// If a future is dropped, its request may or may not have been carried out, as after a lost answer.
 pub trait AsyncNodeAllocator: Send + Sync {
@@ -459,7 +461,7 @@ pub trait AsyncNodeAllocator: Send + Sync {
         last: Option<Timestamp>,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Returns the terms of its grants.
+    /// Returns the terms of the store's grants.
     fn terms(&self) -> &LeaseTerms;
 }
 

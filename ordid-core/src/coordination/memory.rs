@@ -13,8 +13,8 @@ use crate::{
     error::Error,
 };
 
-/// A [`NodeAllocator`] in memory, with a clock for a store's: for tests, and for threads of one process
-/// that want nodes of their own. What it keeps is lost with it.
+/// A [`NodeAllocator`] in memory, for tests, and for threads of one process that need different nodes. The given
+/// clock is the store's clock. Its data is lost when it is dropped.
 #[derive(Debug)]
 pub struct MemoryNodes<C> {
     terms: LeaseTerms,
@@ -32,7 +32,7 @@ struct Row {
 }
 
 impl<C: Clock> MemoryNodes<C> {
-    /// Makes a store in which no node was ever granted.
+    /// Makes a store in which no node has ever been granted.
     pub fn new(terms: LeaseTerms, clock: C) -> Self {
         let row = |node| Row {
             node,
@@ -121,12 +121,12 @@ impl<C: Clock> NodeAllocator for MemoryNodes<C> {
     }
 }
 
-/// A [`SegmentSource`] in memory. What it counts is lost with it.
+/// A [`SegmentSource`] in memory. Its count is lost when it is dropped.
 #[derive(Debug)]
 pub struct MemoryCounter(Mutex<i64>);
 
 impl MemoryCounter {
-    /// Begins at this number.
+    /// Makes a counter that begins at this number.
     pub fn starting_at(first: i64) -> Self {
         Self(Mutex::new(first))
     }

@@ -1,4 +1,4 @@
-//! What stores have in common that keep a text for each node.
+//! The record that stores keep as text for each node.
 
 use core::{fmt, str::FromStr};
 
@@ -9,9 +9,9 @@ use crate::{
     error::Error,
 };
 
-/// What is kept of a node: `epoch ceiling`, in digits, with one space in between.
+/// The record of a node: `epoch ceiling`, in decimal digits, with one space in between.
 ///
-/// A store that holds it as text has it readable for whoever looks there, and the same in each adapter.
+/// As text it is readable for people who look into the store, and is the same in each adapter.
 ///
 /// # Example
 ///
@@ -26,20 +26,20 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeRecord {
-    /// How often it was granted.
+    /// How often the node was granted.
     pub epoch: u64,
-    /// The first millisecond that nobody has a right to.
+    /// The first millisecond, since 1970, that has not been granted to anybody.
     pub ceiling: Timestamp,
 }
 
 impl NodeRecord {
-    /// Reads what a store keeps; `None` if it is no record.
+    /// Reads a record from a store's bytes. Returns `None` if they are not a record.
     pub fn parse(data: &[u8]) -> Option<Self> {
         core::str::from_utf8(data).ok()?.parse().ok()
     }
 }
 
-/// A text that is no [`NodeRecord`].
+/// The error of a text that is not a [`NodeRecord`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoNodeRecord;
 
@@ -70,9 +70,9 @@ impl fmt::Display for NodeRecord {
     }
 }
 
-/// Returns which of the free nodes to try. The first one is the best. It is the choice unless other processes were
-/// faster `lost_races` times. Each lost race doubles the number of nodes to choose from, so that many processes
-/// that start at once do not all try the same node. Returns `None` if no node is free.
+/// Returns the free node to try. `free` lists the best node first, and that node is the result unless other processes
+/// were faster `lost_races` times. Each lost race doubles the number of nodes to choose from at random, so that many
+/// processes that start at once do not all try the same node. Returns `None` if no node is free.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! A block of a count, and who reserves it.
+//! Blocks of reserved numbers, and the traits of the sources that reserve them.
 
 use alloc::format;
 use core::{fmt, marker::PhantomData, num::NonZeroU32};
@@ -6,11 +6,11 @@ use core::{fmt, marker::PhantomData, num::NonZeroU32};
 use super::CoordinationFailure;
 use crate::error::Error;
 
-/// Whether segments of one source rise in the order in which they were reserved.
+/// Says whether the segments of a source rise in the order in which they were reserved: [`Ordered`] or [`Unordered`].
 pub trait SegmentOrder: Copy + fmt::Debug + Send + Sync + 'static + sealed::Sealed {
-    /// The name of the scheme of keys from such segments.
+    /// The name of the scheme whose keys come from such segments.
     const SCHEME: &'static str;
-    /// Whether whoever reserves later gets higher numbers.
+    /// Whether a later reservation gets higher numbers.
     const RISES: bool;
 }
 
@@ -18,12 +18,12 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// One counter: whoever reserves later gets higher numbers.
+/// One counter: a later reservation gets higher numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ordered {}
 
-/// Several counters that drift apart, such as Flickr's ticket servers: numbers are unique, and rise
-/// within a segment; those of two segments are in no order.
+/// Several counters that drift apart, such as Flickr's ticket servers. Numbers are unique and rise within a segment,
+/// but two segments are in no order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unordered {}
 
@@ -42,11 +42,11 @@ impl SegmentOrder for Unordered {
 
 /// Numbers that were reserved together: `first`, `first + stride`, and so on, `count` of them.
 ///
-/// It cannot be copied: whoever has it has the numbers. A fork does copy it, and the copy does not notice that, so
-/// do not use it in the child. A `SegmentGenerator` of it does notice.
+/// It cannot be cloned: whoever has it owns the numbers. A fork does copy it, and the copy cannot notice that, so do
+/// not use a segment in the child. A [`SegmentGenerator`](crate::generator::SegmentGenerator) does notice.
 ///
-/// Several counters share the numbers by their remainders: with a stride of 2, one has the odd ones
-/// and one the even ones.
+/// Several counters can share the numbers by remainder: with a stride of 2, one counter has the odd numbers and one
+/// the even ones.
 ///
 /// # Example
 ///
@@ -68,12 +68,12 @@ pub struct Segment<O = Ordered> {
 }
 
 impl<O: SegmentOrder> Segment<O> {
-    /// Makes a segment of what a source has reserved.
+    /// Makes a segment from numbers that a source has reserved.
     ///
     /// # Errors
     ///
-    /// If a number is above `i64::MAX`: [`CounterExhausted`](CoordinationFailure::CounterExhausted).
-    /// If the first is negative, or the stride 0: [`Mismatch`](CoordinationFailure::Mismatch).
+    /// Returns [`CounterExhausted`](CoordinationFailure::CounterExhausted) if a number is above `i64::MAX`, and
+    /// [`Mismatch`](CoordinationFailure::Mismatch) if `first` is negative or `stride` is 0.
     pub fn new(first: i64, count: u32, stride: u32) -> Result<Self, Error> {
         if first < 0 || stride == 0 {
             return Err(Error::coordination(
@@ -106,7 +106,7 @@ impl<O: SegmentOrder> Segment<O> {
         self.count
     }
 
-    /// Returns whether none is left.
+    /// Returns whether no number is left.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -120,12 +120,12 @@ impl<O: SegmentOrder> Segment<O> {
         }
     }
 
-    /// Returns what lies between two numbers.
+    /// Returns the difference between one number and the next.
     pub const fn stride(&self) -> u32 {
         self.stride
     }
 
-    /// Takes the first numbers out: `count` of them, or all that are left.
+    /// Removes the first `count` numbers, or all that are left, and returns them as a segment.
     pub fn split_to(&mut self, count: u32) -> Self {
         let count = count.min(self.count);
         let head = Self {
@@ -141,7 +141,7 @@ impl<O: SegmentOrder> Segment<O> {
         head
     }
 
-    /// Returns the numbers, rising.
+    /// Returns an iterator over the numbers, which rise.
     pub fn values(self) -> SegmentValues<O> {
         SegmentValues(self)
     }
@@ -165,7 +165,7 @@ impl<O> fmt::Debug for Segment<O> {
     }
 }
 
-/// The numbers of a segment: [`Segment::values`].
+/// Iterates over the numbers of a segment: [`Segment::values`].
 #[derive(Debug)]
 pub struct SegmentValues<O = Ordered>(Segment<O>);
 
@@ -184,17 +184,17 @@ impl<O: SegmentOrder> Iterator for SegmentValues<O> {
 
 impl<O: SegmentOrder> ExactSizeIterator for SegmentValues<O> {}
 
-/// Reserves numbers of a count: in a store, outside the transaction that uses them.
+/// Reserves numbers from a counter in a store, outside the transaction that uses them.
 ///
-/// What a source has to promise: no number comes twice, whatever fails. A reservation that was not
-/// heard of is a gap; a rollback is one, too. The count never wraps, and never begins anew because the
-/// store has lost it. Errors are made with [`Error::coordination`].
+/// A source has to guarantee that no number comes twice, whatever fails. A reservation whose answer was lost leaves a
+/// gap, and so does a rollback. The counter never wraps, and never starts anew because the store has lost it. Make
+/// errors with [`Error::coordination`].
 #[doc(alias("sequence", "nextval", "ticket server"))]
 pub trait SegmentSource: Send + Sync {
-    /// Whether its segments rise in the order of their reservation: [`Ordered`] or [`Unordered`].
+    /// Whether segments rise in the order of their reservation: [`Ordered`] or [`Unordered`].
     type Order: SegmentOrder;
 
-    /// Reserves `count` numbers in one round trip, all in one segment.
+    /// Reserves `count` numbers in one round trip, as one segment.
     ///
     /// # Errors
     ///
@@ -204,14 +204,15 @@ pub trait SegmentSource: Send + Sync {
     /// [`Mismatch`](CoordinationFailure::Mismatch).
     fn reserve(&self, count: NonZeroU32) -> Result<Segment<Self::Order>, Error>;
 
-    /// The most numbers that one call reserves, where the segments rise; `None` where any count will do. A
-    /// [`SegmentGenerator`](crate::generator::SegmentGenerator) asks for no more at once, and again for the rest.
+    /// Returns the largest count that one call can reserve, or `None` if there is no limit. A
+    /// [`SegmentGenerator`](crate::generator::SegmentGenerator) reserves larger counts in several calls. An
+    /// [`Unordered`] source must have no limit, because a batch of its numbers has to fit into one segment.
     fn most(&self) -> Option<NonZeroU32> {
         None
     }
 }
 
-/// As [`SegmentSource`], of a store that is asked asynchronously.
+/// A [`SegmentSource`] for a store with an async API.
 ///
 /// Dropping a future may leave a gap.
 pub trait AsyncSegmentSource: Send + Sync {

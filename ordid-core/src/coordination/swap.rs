@@ -19,14 +19,13 @@ use crate::{clock::Timestamp, error::Error};
 
 /// A store that keeps a [`NodeRecord`] for each node, and replaces it only if it is unchanged.
 ///
-/// `Version` is what the store compares: a version number, a revision, or the record's text. Each
-/// method is one step of the loops in this module; none of them may decide whether a node may be
+/// Each method is one step of the loops in this module. A method must not decide on its own whether a node may be
 /// granted.
 pub trait SwapStore: Sync {
-    /// What [`swap`](Self::swap) compares.
+    /// The value that [`swap`](Self::swap) compares: a version number, a revision, or the record's text.
     type Version: Send + Sync;
 
-    /// Returns where the leases are kept, for messages: `Redis, key orders`.
+    /// Returns the place of the leases for error messages, such as `Redis, key orders`.
     fn place(&self) -> String;
 
     /// Returns the terms of the leases.
@@ -36,7 +35,7 @@ pub trait SwapStore: Sync {
     ///
     /// # Errors
     ///
-    /// [`StateLost`](CoordinationFailure::StateLost) if nobody said that the leases are new,
+    /// [`StateLost`](CoordinationFailure::StateLost) if nobody declared that the leases are new,
     /// [`Mismatch`](CoordinationFailure::Mismatch) if a record of the terms' nodes is damaged, and
     /// [`Unavailable`](CoordinationFailure::Unavailable).
     fn read_all(&self) -> impl Future<Output = Result<StoredNodes<Self::Version>, Error>> + Send;
@@ -51,9 +50,9 @@ pub trait SwapStore: Sync {
         node: u64,
     ) -> impl Future<Output = Result<StoredNode<Self::Version>, Error>> + Send;
 
-    /// Occupies a free node before its record is replaced, in a store whose holder is marked by
-    /// something apart from the record, such as a node of a session. Returns the node as it is stored
-    /// now, or `None` if another holder was faster. By default there is nothing to do.
+    /// Marks a free node as held before its record is replaced, in a store whose holder is marked by something apart
+    /// from the record, such as a session's ephemeral node. Returns the node as it is stored now, or `None` if
+    /// another holder was faster. By default it does nothing.
     ///
     /// # Errors
     ///
@@ -66,18 +65,18 @@ pub trait SwapStore: Sync {
         std::future::ready(Ok(Some(found)))
     }
 
-    /// Undoes [`hold`](Self::hold) after the grant failed. A failure here is not reported: the node
+    /// Undoes [`hold`](Self::hold) after the grant failed. The method reports no failure: without success, the node
     /// becomes free as if its holder had died.
     fn abandon(&self, _node: u64) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
-    /// Checks that the node still has its holder, in a store whose holder is marked apart from the
-    /// record. By default the record says it all.
+    /// Checks that the node still has its holder, in a store whose holder is marked apart from the record. By default
+    /// it does nothing, because the record says who the holder is.
     ///
     /// # Errors
     ///
-    /// [`Fenced`](CoordinationFailure::Fenced) if it has none, or another.
+    /// [`Fenced`](CoordinationFailure::Fenced) if the node has no holder, or another one.
     fn check_holder(
         &self,
         _grant: &Grant,
@@ -86,15 +85,14 @@ pub trait SwapStore: Sync {
         std::future::ready(Ok(()))
     }
 
-    /// Returns the record that a holder's grant is compared with. A store may know that it lost the holder's last
-    /// renewal and that nobody else got the node; it can return another record then. By default it is the record
-    /// that was read.
+    /// Returns the record that is compared with a holder's grant: by default the record that was read. A store that
+    /// knows that it lost the holder's last renewal, and that nobody else got the node, can return another record.
     fn record_of(&self, _grant: &Grant, stored: &StoredNode<Self::Version>) -> NodeRecord {
         stored.record
     }
 
-    /// Tells the store that the holder is alive, and returns the store's clock, if it has one. By
-    /// default [`swap`](Self::swap) does that, and the clock is the one that was read.
+    /// Tells the store that the holder is alive, and returns the store's clock, if it has one. By default
+    /// [`swap`](Self::swap) has to do that, and the returned clock is the one that was read.
     ///
     /// # Errors
     ///
@@ -107,8 +105,8 @@ pub trait SwapStore: Sync {
         std::future::ready(Ok(stored.store_now))
     }
 
-    /// Replaces the record of a node if the store still has the version that was read. Returns whether
-    /// it did. When it returns `true`, the record is durable.
+    /// Replaces the record of a node if the store still has the version that was read, and returns whether it did so.
+    /// When it returns `true`, the record is durable.
     ///
     /// # Errors
     ///
@@ -122,7 +120,7 @@ pub trait SwapStore: Sync {
     ) -> impl Future<Output = Result<bool, Error>> + Send;
 }
 
-/// Why a record is replaced.
+/// The reason for replacing a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// A free node gets a holder.
@@ -133,25 +131,25 @@ pub enum Change {
     Release,
 }
 
-/// A node as a store keeps it.
+/// A node as the store keeps it.
 #[derive(Debug, Clone)]
 pub struct StoredNode<V> {
-    /// How often it was granted, and up to when.
+    /// How often the node was granted, and up to which time.
     pub record: NodeRecord,
-    /// Whether somebody holds it.
+    /// Whether somebody holds the node.
     pub is_held: bool,
-    /// The store's clock when it was read, if it tells one.
+    /// The store's clock when the node was read, if the store has one.
     pub store_now: Option<Timestamp>,
-    /// What [`SwapStore::swap`] compares.
+    /// The value that [`SwapStore::swap`] compares.
     pub version: V,
 }
 
-/// What [`SwapStore::read_all`] found.
+/// The result of [`SwapStore::read_all`].
 #[derive(Debug, Clone)]
 pub struct StoredNodes<V> {
-    /// A node that was never granted: its ceiling is where new nodes begin.
+    /// The state of a node that was never granted. Its ceiling is where new nodes begin.
     pub never_granted: StoredNode<V>,
-    /// The nodes that were granted. Those of other terms are left alone.
+    /// The nodes that were granted. Nodes outside the terms are ignored.
     pub granted: BTreeMap<u64, StoredNode<V>>,
 }
 
@@ -183,18 +181,18 @@ impl<V> StoredNodes<V> {
     }
 }
 
-/// Returns the node of these terms that a store keeps by this name: its number in decimal digits. What has another name, such as
-/// `007` or the number of a node of other terms, is none.
+/// Returns the node that a store keeps under this name, if it is one of the terms' nodes. The name is the node's
+/// number in decimal digits, without leading zeros.
 pub fn node_of(name: &str, terms: &LeaseTerms) -> Option<u64> {
     let node: u64 = name.parse().ok()?;
     (terms.nodes().contains(&node) && node.to_string() == name).then_some(node)
 }
 
-/// Takes a free node: the work of [`NodeAllocator::acquire`](super::NodeAllocator::acquire).
+/// Grants a free node, as [`NodeAllocator::acquire`](super::NodeAllocator::acquire) does.
 ///
 /// # Errors
 ///
-/// It returns the errors of [`NodeAllocator::acquire`](super::NodeAllocator::acquire).
+/// The errors of [`NodeAllocator::acquire`](super::NodeAllocator::acquire).
 pub async fn acquire<S: SwapStore>(
     store: &S,
     now: Timestamp,
@@ -253,11 +251,11 @@ async fn grant<S: SwapStore>(
     Ok(swapped.then_some(grant))
 }
 
-/// Moves the ceiling of a grant on: the work of [`NodeAllocator::renew`](super::NodeAllocator::renew).
+/// Moves the ceiling of a grant forward, as [`NodeAllocator::renew`](super::NodeAllocator::renew) does.
 ///
 /// # Errors
 ///
-/// It returns the errors of [`NodeAllocator::renew`](super::NodeAllocator::renew).
+/// The errors of [`NodeAllocator::renew`](super::NodeAllocator::renew).
 pub async fn renew<S: SwapStore>(store: &S, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
     loop {
         let stored = store.read(grant.node()).await?;
@@ -279,11 +277,11 @@ pub async fn renew<S: SwapStore>(store: &S, grant: &Grant, now: Timestamp) -> Re
     }
 }
 
-/// Gives a node back: the work of [`NodeAllocator::release`](super::NodeAllocator::release).
+/// Gives a node back, as [`NodeAllocator::release`](super::NodeAllocator::release) does.
 ///
 /// # Errors
 ///
-/// It returns the errors of [`NodeAllocator::release`](super::NodeAllocator::release).
+/// The errors of [`NodeAllocator::release`](super::NodeAllocator::release).
 pub async fn release<S: SwapStore>(
     store: &S,
     grant: &Grant,

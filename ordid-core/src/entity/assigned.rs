@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::{any::Any, fmt};
 
-/// A value that was read from a column, of a type that the column's [`Cell`] knows.
+/// A value that was read from a column. Its type is the one that the column's [`Cell`] takes.
 pub type AnyValue = Box<dyn Any + Send + Sync>;
 
 /// Takes the value of one column of one row.
@@ -13,11 +13,12 @@ pub trait Cell {
     fn prepare(&self, value: AnyValue) -> Option<Filling>;
 }
 
-/// A value beside the [`Cell`] that will take it: a unit of work keeps both until COMMIT is known to have succeeded.
+/// A value together with the [`Cell`] that will take it. A unit of work keeps them until COMMIT is known to have
+/// succeeded.
 pub struct Filling(Box<dyn FnOnce() + Send + Sync>);
 
 impl Filling {
-    /// Makes one from the function that puts the value into its cell.
+    /// Makes it from the function that puts the value into its cell.
     pub fn new(fill: impl FnOnce() + Send + Sync + 'static) -> Self {
         Self(Box::new(fill))
     }
@@ -48,15 +49,15 @@ pub trait AssignedField {
     fn cell(&self) -> &dyn Cell;
 }
 
-/// Reads values of one type, for columns that the database fills: a database library's row binder, implemented by its
-/// adapter beside [`Sink`](super::Sink).
+/// Reads values of one type, for columns that the database fills. An adapter implements it, besides
+/// [`Sink`](super::Sink), for the type that binds values in its database library.
 #[diagnostic::on_unimplemented(
     message = "a value of type `{T}` cannot be read back from this database",
     label = "a unit of work of this library does not read `{T}` back",
     note = "a field under `#[ordid(returning)]` has a type that the library itself reads from a row"
 )]
 pub trait Reads<T: ?Sized> {
-    /// Says that the next column that is read has values of this type.
+    /// Declares that the next column that is read has values of this type.
     fn expect(&mut self);
 }
 
@@ -82,14 +83,14 @@ mod shared {
     /// created_at.get()
     /// ```
     ///
-    /// - Only a flush whose COMMIT is known to have succeeded fills it. It stays as it was if the flush failed, and in a
-    ///   flush inside the user's own transaction, which the user commits.
-    /// - A flush that updates the row replaces the value by the new one.
-    /// - If the row did not exist any more when it was read, for example because a trigger deleted it, the value stays
-    ///   as it was.
+    /// - Only a flush whose COMMIT is known to have succeeded fills it. It does not change if the flush failed, nor
+    ///   in a flush inside the user's own transaction, which the user commits.
+    /// - A flush that updates the row replaces the value.
+    /// - If the row no longer existed when it was read, for example because a trigger deleted it, the value does not
+    ///   change.
     /// - With serde it is an `Option` of the value.
     ///
-    /// Two of them are equal if their values are.
+    /// Two of them are equal if their values are equal.
     ///
     /// # Example
     ///
@@ -113,7 +114,7 @@ mod shared {
     pub struct Assigned<T>(Arc<Mutex<Option<T>>>);
 
     impl<T> Assigned<T> {
-        /// Makes an empty one.
+        /// Makes one without a value.
         pub fn new() -> Self {
             Self(Arc::default())
         }

@@ -1,4 +1,4 @@
-//! A row as it was read, and as it is now.
+//! A row that remembers the values that it was read with.
 
 use alloc::{boxed::Box, format, sync::Arc, vec::Vec};
 use core::{
@@ -10,8 +10,8 @@ use core::{
 use super::{ColumnOf, Fields, OrderedKey, Reads, Sink};
 use crate::error::Error;
 
-/// A row that was read, with a copy of each value: it knows which columns have changed since. `update_changed` of a unit
-/// of work writes these, and no others.
+/// A row with a copy of each value that was read. It knows which columns have changed since, and `update_changed` of
+/// a unit of work writes only these.
 ///
 /// The types of its fields have to be `Clone` and `PartialEq`.
 ///
@@ -94,7 +94,7 @@ impl<T> Reads<T> for Values {
     fn expect(&mut self) {}
 }
 
-/// These are no methods, so that they hide none of the row's.
+/// These are functions and not methods, so that they do not hide methods of the row.
 impl<E: OrderedKey + Fields<Values>> Tracked<E> {
     /// Takes a row as it was read.
     pub fn new(row: E) -> Self {
@@ -130,7 +130,7 @@ impl<E: OrderedKey + Fields<Values>> Tracked<E> {
     ///
     /// # Errors
     ///
-    /// One that [`is_plan`](Error::is_plan) if the key has changed: no row with this key was read.
+    /// An error that [`is_plan`](Error::is_plan) if the key has changed. A row keeps its key.
     pub fn into_changed(this: Self) -> Result<(E, Vec<ColumnOf<E>>), Error> {
         let changed = this.columns();
         let mut names = changed.iter().map(|column| column.name());

@@ -1,13 +1,13 @@
-//! Versions of rows: what tells whether a row has changed since it was read.
+//! Versions of rows, which show whether a row has changed since it was read.
 
 use alloc::string::{String, ToString as _};
 
-/// The type of a column that tells whether a row has changed since it was read: `#[ordid(version)]`.
+/// The type of a column that shows whether a row has changed since it was read: `#[ordid(version)]`.
 ///
-/// A unit of work updates and deletes a row only if it still has the version that it was read with, and an update
-/// writes the [`next`](Self::next) one. Integers count by one; after their greatest value they begin again at their
-/// least. A timestamp takes the time of the system's clock in whole microseconds, which is what databases keep, or one
-/// microsecond more than before, whichever is later.
+/// A unit of work updates and deletes a row only if it still has the version that it was read with. An update writes
+/// the [`next`](Self::next) version. Integers count by one, and go from their greatest value to their least. A
+/// timestamp becomes the system clock's time in whole microseconds, which databases keep, or one microsecond more
+/// than before, whichever is later.
 ///
 /// A type of your own can be a version, too.
 ///
@@ -26,18 +26,18 @@ use alloc::string::{String, ToString as _};
             with the feature of this name of `ordid`"
 )]
 pub trait Version: Sized {
-    /// Whether [`next`](Self::next) reads a clock, so that two calls return different versions. Rows that are on every
-    /// shard cannot be updated then, as each copy would get another version.
+    /// Whether [`next`](Self::next) reads a clock, so that two calls return different versions. A row that every
+    /// shard has a copy of cannot be updated then, because each copy would get another version.
     const READS_CLOCK: bool = false;
 
-    /// Returns the version that an update writes: another one than this.
+    /// Returns the version that an update writes. It differs from this one.
     #[must_use]
     fn next(&self) -> Self;
 
-    /// Returns a number that is another one for each version.
+    /// Returns a number that is different for each version.
     fn to_number(&self) -> i128;
 
-    /// Returns the version whose number [`to_number`](Self::to_number) has returned.
+    /// Returns the version whose number this is. The number comes from [`to_number`](Self::to_number).
     fn from_number(number: i128) -> Self;
 
     /// Returns the version as text, for messages.

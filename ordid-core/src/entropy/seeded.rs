@@ -13,7 +13,7 @@ use chacha20::{
 use super::Entropy;
 use crate::error::Error;
 
-/// A source that a test seeds: the same keys on every machine.
+/// A source that a test seeds: the same seed gives the same keys on every machine.
 #[derive(Debug)]
 pub struct SeededEntropy {
     rng: Mutex<ChaCha8Rng>,
@@ -21,7 +21,7 @@ pub struct SeededEntropy {
 }
 
 impl SeededEntropy {
-    /// Makes a source whose words follow from the seed alone.
+    /// Makes a source whose words depend on the seed alone.
     pub fn new(seed: u64) -> Self {
         Self {
             rng: Mutex::new(ChaCha8Rng::seed_from_u64(seed)),
@@ -29,7 +29,7 @@ impl SeededEntropy {
         }
     }
 
-    /// Acts as a fork does: the generators on this source renew their counters.
+    /// Raises the epoch, as a fork does: the generators on this source renew their counters.
     pub fn fork(&self) {
         self.epoch.fetch_add(1, Ordering::Relaxed);
     }

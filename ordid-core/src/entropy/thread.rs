@@ -17,18 +17,18 @@ use chacha20::{
 use super::Entropy;
 use crate::error::Error;
 
-/// After so many words a thread takes new entropy from the operating system.
+/// The number of 32-bit words after which a thread takes new entropy from the operating system.
 pub const RESEED_WORDS: usize = 4096;
 
 /// Words that a thread makes at a time.
 const BLOCK_WORDS: usize = 256;
 
-/// The default source: each thread runs ChaCha8, seeded with 256 bits of the operating system's
-/// entropy at its start, after every [`RESEED_WORDS`] words, and after a fork. If the system has no entropy after so many
-/// words, the thread goes on with the old seed, and asks again later.
+/// The default source. Each thread runs ChaCha8. It takes a seed of 256 bits from the operating system at its start,
+/// after every [`RESEED_WORDS`] words, and after a fork. If the system has no entropy for a reseed after
+/// `RESEED_WORDS` words, the thread goes on with the old seed, and asks again later.
 ///
-/// Eight rounds are the fewest with a wide margin against every published attack (Aumasson, "Too
-/// Much Crypto", 2020), and what a batch of keys can afford.
+/// Eight rounds are the fewest with a wide margin against every published attack (Aumasson, "Too Much Crypto", 2020),
+/// and cost little enough for a batch of keys.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadEntropy;
 

@@ -7,11 +7,11 @@ use crate::{clock::Timestamp, error::Error};
 impl TryFrom<DateTime<Utc>> for Timestamp {
     type Error = Error;
 
-    /// Rounds down to the millisecond.
+    /// Converts a time, rounded down to the millisecond.
     ///
     /// # Errors
     ///
-    /// Refuses times before 1970 and beyond 48 bits with an error that [`is_clock`](Error::is_clock).
+    /// A time before 1970 or beyond 48 bits gives an error that [`is_clock`](Error::is_clock).
     fn try_from(time: DateTime<Utc>) -> Result<Self, Error> {
         let nanos = i128::from(time.timestamp()) * 1_000_000_000;
         Self::from_unix_nanos(nanos + i128::from(time.timestamp_subsec_nanos()))

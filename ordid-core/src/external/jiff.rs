@@ -5,11 +5,11 @@ use crate::{clock::Timestamp, error::Error};
 impl TryFrom<jiff::Timestamp> for Timestamp {
     type Error = Error;
 
-    /// Rounds down to the millisecond.
+    /// Converts a time, rounded down to the millisecond.
     ///
     /// # Errors
     ///
-    /// Refuses times before 1970 with an error that [`is_clock`](Error::is_clock).
+    /// A time before 1970 gives an error that [`is_clock`](Error::is_clock).
     fn try_from(time: jiff::Timestamp) -> Result<Self, Error> {
         Self::from_unix_nanos(time.as_nanosecond())
     }
@@ -20,7 +20,7 @@ impl TryFrom<Timestamp> for jiff::Timestamp {
 
     /// # Errors
     ///
-    /// A time beyond the year 9999, where jiff's end, gives an error that
+    /// A time after the year 9999, with which jiff's times end, gives an error that
     /// [`is_conversion`](Error::is_conversion).
     fn try_from(timestamp: Timestamp) -> Result<Self, Error> {
         let time = Self::from_millisecond(timestamp.as_unix_millis().cast_signed());

@@ -1,4 +1,4 @@
-//! A generator whose node is granted for a range of embedded time.
+//! A generator that may use its node only for a range of embedded time.
 
 use core::fmt;
 use std::{
@@ -27,11 +27,11 @@ mod keeper;
 
 pub use keeper::{LeaseKeeper, LeaseRequest, LeaseThread};
 
-/// What happens when the time of the grant is over and it was not renewed yet.
+/// What happens when the time of the grant is over and it has not been renewed yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AtCeiling {
-    /// An error that is an [`Expired`](CoordinationFailure::Expired).
+    /// Fails with [`CoordinationFailure::Expired`].
     Error,
     /// Waits for the renewal, a millisecond at a time, for at most `max`; then fails with the same error.
     ///
@@ -58,15 +58,16 @@ impl AtCeiling {
 /// grant's range. This holds whatever the clock reads, and however long the process was stopped between a check and
 /// a key.
 ///
-/// When the range ends, calls fail or wait ([`AtCeiling`]) until [`renew`](Self::renew) extends it; a
-/// [`LeaseKeeper`] does that in the background. A renewal may change the node; keys go on rising.
+/// When the range ends, calls fail or wait ([`AtCeiling`]) until [`renew`](Self::renew) extends it; a [`LeaseKeeper`]
+/// does that in the background. A renewal may change the node; keys go on rising.
 ///
 /// In the child of a fork the generator refuses to work, because the grant belongs to the parent. Acquire another
 /// node for the child.
 ///
 /// # What it costs
 ///
-/// A key under a grant reads a few more numbers, which no other key writes, and takes no lock.
+/// A key costs a few more reads than with an [`OrderedGenerator`], of numbers that change only with the grant. It
+/// takes no lock.
 ///
 /// # Example
 ///
@@ -247,10 +248,11 @@ where
     ///
     /// # Errors
     ///
-    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if the layout has no such node, or if the range
-    /// contains no whole unit of the layout's time. Returns an error that [`is_clock`](Error::is_clock) if the
-    /// grant begins further ahead of the clock than the policy holds, or outside the layout's time. Returns
-    /// [`Fenced`](CoordinationFailure::Fenced) in the child of a fork if the grant belongs to the parent.
+    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if the layout has no such node, or if the range contains
+    /// no whole unit of the layout's time. Returns an error that [`is_clock`](Error::is_clock) if the grant begins
+    /// further ahead of the clock than the policy holds, or outside the layout's time. Returns
+    /// [`Fenced`](CoordinationFailure::Fenced) in the child of a fork if the grant belongs to the parent. Returns an
+    /// error that [`is_entropy`](Error::is_entropy) if the operating system has no entropy.
     pub fn new(
         grant: Grant,
         clock: C,
@@ -287,16 +289,17 @@ where
         Ok(generator)
     }
 
-    /// Goes on with a grant: the present one with a later ceiling, or another one, of the same node or a different
-    /// one. Another grant must come from an [`NodeAllocator::acquire`](crate::coordination::NodeAllocator::acquire)
-    /// call that was given this generator's [`newest`](Self::newest) time.
+    /// Goes on with a grant. It is the present grant with a later ceiling, or another grant, of the same node or a
+    /// different one. Another grant must come from an
+    /// [`NodeAllocator::acquire`](crate::coordination::NodeAllocator::acquire) call that was given this generator's
+    /// [`newest`](Self::newest) time.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`new`](Self::new). Returns [`Fenced`](CoordinationFailure::Fenced) also if the
     /// generator was closed, or if the same grant has an earlier ceiling than the present one. After an error the
     /// present grant stays. But if the generator was closed, [`closed`](Self::closed) returns the new grant, which
-    /// the caller then has to release. In the child of a fork, the error [`is_forked`](Error::is_forked).
+    /// the caller then has to release. In the child of a fork the error [`is_forked`](Error::is_forked).
     pub fn renew(&self, grant: Grant) -> Result<(), Error> {
         // Before the lock: a fork may have left it locked.
         self.keys.check_process()?;
@@ -390,7 +393,7 @@ where
         }
     }
 
-    /// As [`generate_within`](Self::generate_within), as a key type.
+    /// As [`generate_within`](Self::generate_within), but returns a key type of the scheme.
     ///
     /// # Errors
     ///
@@ -402,8 +405,8 @@ where
         self.generate_within(max).await.map(K::from_generated)
     }
 
-    /// Closes the generator, which makes no more keys from then on. Returns the grant and the newest time in its
-    /// keys, which [`NodeAllocator::release`](crate::coordination::NodeAllocator::release) takes.
+    /// Closes the generator. It makes no more keys from then on. Returns the grant and the newest time that its keys
+    /// may carry, both for [`NodeAllocator::release`](crate::coordination::NodeAllocator::release).
     pub fn close(&self) -> (Grant, Option<Timestamp>) {
         let mut held = self.held();
         if held.closed.is_none() {
@@ -413,18 +416,19 @@ where
         (held.grant, held.closed.flatten())
     }
 
-    /// Returns what [`close`](Self::close) returned, if it was closed.
+    /// Returns the result of [`close`](Self::close), if the generator was closed.
     pub fn closed(&self) -> Option<(Grant, Option<Timestamp>)> {
         let held = self.held();
         held.closed.map(|newest| (held.grant, newest))
     }
 
-    /// Returns what it holds, or held when it was closed.
+    /// Returns the present grant, or the last one if the generator was closed.
     pub fn grant(&self) -> Grant {
         self.held().grant
     }
 
-    /// Returns the newest time that a key of it may carry, or `None` if it made none.
+    /// Returns the newest time that the keys made so far may carry. Before the first key this is the last millisecond
+    /// of the grant's first unit of time.
     pub fn newest(&self) -> Option<Timestamp> {
         let layout = slot_layout_of::<S>();
         let newest = self.keys.newest_time()?;
@@ -435,7 +439,7 @@ where
         ))
     }
 
-    /// Returns its clock.
+    /// Returns the clock that was passed to [`new`](Self::new).
     pub fn clock(&self) -> &C {
         &self.keys.clock().clock
     }
@@ -677,7 +681,7 @@ where
     }
 }
 
-/// Keys that were claimed together under one grant, given out one by one. Those not asked for are
+/// Keys that were claimed together under one grant; the iterator yields them one by one. Keys that are not taken are
 /// never used.
 pub struct ReservedUnderGrant<'g, S: Slotted, C, E> {
     generator: &'g GrantedGenerator<S, C, E>,

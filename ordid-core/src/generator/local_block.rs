@@ -17,13 +17,14 @@ use crate::{
 /// Slots that a local block claims at a time.
 const BLOCK: u64 = 1_024;
 
-/// Keys for one thread: unique over all that share the generator, strictly rising on this one.
+/// A generator for one thread: keys are unique over all threads that share the generator behind it, and rise strictly
+/// on this one.
 ///
-/// [`OrderedGenerator::local_block`] makes one that borrows a shared generator, and
-/// [`OrderedGenerator::into_local`] makes one that owns its generator.
+/// [`OrderedGenerator::local_block`] makes one that borrows a shared generator, and [`OrderedGenerator::into_local`]
+/// makes one that owns its generator.
 ///
-/// It claims 1,024 slots with one atomic operation. It gives up the rest of them after a fork, and as soon as the
-/// clock leaves their millisecond, so its keys carry a time as fresh as any others. The policy of the generator
+/// It claims up to 1,024 slots with one atomic operation. It gives up the rest of them after a fork, and as soon as
+/// the clock leaves their millisecond, so its keys carry a time as fresh as any others. The policy of the generator
 /// behind it applies.
 // In this order: what every key looks at is on one cache line, at offsets of one byte.
 #[repr(C)]
@@ -98,11 +99,11 @@ impl Block {
 
 /// A generator that a [`LocalBlock`] can take its slots from: an [`OrderedGenerator`], or a reference to one.
 pub trait BlockSource: sealed::Sealed {
-    /// Its scheme.
+    /// The scheme of the generator.
     type Scheme: Slotted;
-    /// Its clock.
+    /// The clock of the generator.
     type Clock: Clock;
-    /// Its source of random bits.
+    /// The generator's source of random bits.
     type Entropy: Entropy;
 
     /// Returns the generator.
@@ -148,14 +149,14 @@ impl<G> LocalBlock<G> {
 }
 
 impl<G: BlockSource> LocalBlock<G> {
-    /// Returns the generator behind it. Its keys are unique with those of this block, but not in order with them.
-    /// Its `start_above` does not change the block; call [`start_above`](Self::start_above) of the block for that.
+    /// Returns the generator behind it. Its keys differ from those of this block, but are in no order with them. Its
+    /// `start_above` does not affect this block; call the block's own [`start_above`](Self::start_above) for that.
     pub fn generator(&self) -> &OrderedGenerator<G::Scheme, G::Clock, G::Entropy> {
         self.generator.generator()
     }
 
-    /// Goes on above a key that was made before: see [`OrderedGenerator::start_above`]. Other blocks of a generator that is
-    /// shared keep their slots, which may be below it.
+    /// Makes all later keys of this block rise above a key of an earlier run: see [`OrderedGenerator::start_above`].
+    /// Other blocks of a shared generator keep their slots, which may be below the key.
     ///
     /// # Errors
     ///
@@ -165,7 +166,7 @@ impl<G: BlockSource> LocalBlock<G> {
         self.generator().start_above(newest)
     }
 
-    /// As [`start_above`](Self::start_above), above all keys of a millisecond.
+    /// As [`start_above`](Self::start_above), but above all keys of a millisecond.
     ///
     /// # Errors
     ///

@@ -43,10 +43,9 @@ pub(crate) fn no_key(error: &Error) -> ! {
 
 /// Makes keys of a scheme, strictly rising over all threads that share it.
 ///
-/// It takes no lock: a key is one atomic addition to a shared number, and a compare-and-swap where the unit of time changes.
-/// Where threads need not
-/// share one order, [`local_block`](Self::local_block) gives each a block of the count, and
-/// [`into_local`](Self::into_local) makes it the generator of one thread.
+/// It takes no lock. A key costs one atomic addition to a shared number, or a compare-and-swap if it is the first of
+/// its unit of time. If threads need not share one order, [`local_block`](Self::local_block) gives each thread a
+/// block of the count, and [`into_local`](Self::into_local) turns the generator into one for a single thread.
 #[derive(Debug)]
 pub struct OrderedGenerator<S: Slotted, C, E> {
     engine: Engine,
@@ -63,7 +62,7 @@ pub struct OrderedGenerator<S: Slotted, C, E> {
 
 impl<S: Slotted<Node: DefaultNode>, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     const_unless_loom! {
-        /// Makes a generator of its own order.
+        /// Makes a generator. Its keys are in no order with those of other generators that read the same millisecond.
         pub fn new(clock: C, entropy: E, policy: Policy) -> Self {
             const { assert!(S::RENEWS, "a node that tells keys apart has no default") };
             Self {
@@ -141,16 +140,17 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         Ok(())
     }
 
-    /// Makes all later keys rise above a key of an earlier run, whatever the clock reads. If keys are
-    /// [spread](crate::scheme::spread), the newest key is not the highest one in the table.
+    /// Makes all later keys rise above a key of an earlier run, even if the clock reads an earlier time. If keys are
+    /// [spread](crate::scheme::spread), pass the newest key, which is not the highest one in the table.
     ///
     /// # Errors
     ///
-    /// Returns an error if the key has no time. Returns an error that [`is_clock`](Error::is_clock) if the scheme's unit of
-    /// time after the key is further ahead of the clock than the policy holds or waits: keys would not rise above it, so
-    /// the caller has to decide. Also if there is no entropy for the first key, and in the child of a fork if the node is its parent's
-    /// ([`is_forked`](Error::is_forked)).
-    ///
+    /// Returns an error that [`is_parse`](Error::is_parse) if the key has no time. Returns an error that
+    /// [`is_clock`](Error::is_clock) if the unit of time after the key's is further ahead of the clock than the
+    /// policy holds or waits: later keys would not rise above the key, so the caller has to decide. The error also
+    /// [`is_clock`](Error::is_clock) if the layout has no time after the key's. Returns an error that
+    /// [`is_entropy`](Error::is_entropy) if there is no entropy for the first key, and one that
+    /// [`is_forked`](Error::is_forked) in the child of a fork if the node is the parent's.
     /// # Example: after a restart
     ///
     /// ```
@@ -188,7 +188,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         }
     }
 
-    /// As [`start_above`](Self::start_above), above all keys of a millisecond.
+    /// As [`start_above`](Self::start_above), but above all keys of a millisecond.
     ///
     /// # Errors
     ///
@@ -231,8 +231,8 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     }
 
     /// Makes keys for one thread at a time, from blocks of the shared count. The keys are unique over all threads,
-    /// and rise strictly on this thread. Keys of different threads are in the order of time only if the clock reads
-    /// different times for them.
+    /// and rise strictly on this thread. Keys of different threads are in the order of time only if they carry
+    /// different times.
     pub fn local_block(&self) -> LocalBlock<&Self> {
         LocalBlock::new(self)
     }

@@ -1,4 +1,4 @@
-//! The process-wide generators: what [`KeyType::generate`](crate::KeyType::generate) asks.
+//! The process-wide generators, which [`KeyType::generate`](crate::KeyType::generate) uses.
 
 use super::{DefaultNode, Generator, OrderedGenerator, Reserved, Slotted, ordered};
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
     key::{Generated, StaticScheme},
 };
 
-/// A scheme with one generator for the process: the system's clock, the default policy, one strict
-/// order over all threads.
+/// A scheme that has one generator for the whole process, with the system's clock and the default policy. All threads
+/// share one strict order.
 // Near to `StaticScheme`, which all of these are: the compiler reports either.
 #[diagnostic::on_unimplemented(
     message = "scheme `{Self}` has no generator for the process: a node of your own tells its keys \
@@ -23,11 +23,11 @@ use crate::{
     note = "where nodes come from: https://github.com/ordid/ordid/blob/main/docs/src/coordinated-ids.md"
 )]
 pub trait ProcessWide: Slotted<Node: DefaultNode> {
-    /// Returns the generator.
+    /// Returns the process's generator.
     fn process_wide() -> &'static OrderedGenerator<Self, SystemClock, ThreadEntropy>;
 }
 
-/// As [`Reserved`], for a process-wide generator, which follows the clock where its policy would fail.
+/// As [`Reserved`], for a process-wide generator. It follows the clock where its policy would fail.
 #[derive(Debug)]
 pub struct ProcessReserved<S: Slotted>(Reserved<'static, S, SystemClock, ThreadEntropy>);
 

@@ -1,4 +1,5 @@
-//! A generator of numbers that a store has reserved, with the next ones fetched in time.
+//! A generator of keys from numbers that a store has reserved. The next numbers are fetched before the present ones
+//! run out.
 
 use std::{
     collections::VecDeque,
@@ -26,24 +27,26 @@ use crate::{
 /// How long a source is left alone after it failed.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// How many numbers to reserve at a time: more when they do not last, fewer when they last long, as
-/// Leaf does it.
+/// How many numbers to reserve at a time. The step is doubled when the numbers do not last, and halved when they last
+/// long, as in Meituan's Leaf.
 ///
-/// A process that ends leaves what it had reserved unused: at most the rest of one segment and the next one.
+/// A process that ends leaves the numbers that it had reserved unused: at most the rest of one segment and the next
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Steps {
-    /// The least, and the first.
+    /// The smallest step, and the first one.
     pub min: NonZeroU32,
-    /// The most, but for a batch that needs more.
+    /// The largest step. A batch that needs more numbers may exceed it.
     pub max: NonZeroU32,
-    /// A step that lasted less is doubled.
+    /// If a step lasted less than this, the next one is doubled.
     pub double_below: Duration,
-    /// A step that lasted longer is halved.
+    /// If a step lasted longer than this, the next one is halved.
     pub halve_above: Duration,
 }
 
 impl Steps {
-    /// From 1,000 to 100,000 numbers; doubled if they did not last 15 minutes, halved if they lasted 30.
+    /// From 1,000 to 100,000 numbers. Doubles a step that lasted less than 15 minutes, and halves one that lasted
+    /// more than 30.
     pub const DEFAULT: Self = Self {
         min: NonZeroU32::new(1_000).unwrap(),
         max: NonZeroU32::new(100_000).unwrap(),
@@ -51,7 +54,7 @@ impl Steps {
         halve_above: Duration::from_secs(30 * 60),
     };
 
-    /// Always so many.
+    /// Reserves the same count every time.
     pub const fn fixed(step: NonZeroU32) -> Self {
         Self {
             min: step,
@@ -80,26 +83,29 @@ impl Default for Steps {
     }
 }
 
-/// What happens when no number is there.
+/// What happens when no reserved number is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhenEmpty {
-    /// Fails with the error of the source, or with one that says that nothing has come yet.
+    /// Fails with the error of the source, or with [`Unavailable`](CoordinationFailure::Unavailable) if no answer has
+    /// come yet.
     Error,
-    /// Blocks the thread until the next segment comes, for at most `max`; then fails. Do not use it on the threads
-    /// of an async runtime, where the feeder may need the very thread that waits. Reserve ahead there.
+    /// Blocks the thread until the next segment comes, for at most `max`; then fails. Do not use it on the threads of
+    /// an async runtime, where the feeder may need the very thread that waits. There, use [`Error`](Self::Error), and
+    /// reserve enough numbers in advance.
     Wait {
         /// The longest wait.
         max: Duration,
     },
 }
 
-/// Makes keys of reserved numbers: of one [`Segment`], or of a stream of them that a
-/// [`SegmentFeeder`] reserves ahead.
+/// Makes keys from reserved numbers: from one [`Segment`], or from a stream of them that a [`SegmentFeeder`] reserves
+/// in advance.
 ///
-/// It has two buffers: when half of the present segment is used up, the next one is asked for. Keys
-/// rise strictly over all threads where the source is [`Ordered`](crate::coordination::Ordered);
-/// otherwise within a segment. In the child of a fork it refuses to work: the numbers are its parent's.
+/// It asks for the next segment when half of the present one is used up. If the source is
+/// [`Ordered`](crate::coordination::Ordered), keys rise strictly over all threads; otherwise they rise within a
+/// segment. In the child of a fork the generator refuses to work, because the numbers belong to the parent
+/// ([`is_forked`](Error::is_forked)).
 ///
 /// # Example: one segment for one unit of work
 ///
@@ -307,14 +313,14 @@ impl<O: SegmentOrder> SegmentGenerator<O> {
         }
     }
 
-    /// Makes keys of these numbers, and no others.
+    /// Makes keys from the numbers of this segment, and no others.
     pub fn of(segment: Segment<O>) -> Self {
         let keys = Self::new(Steps::DEFAULT, WhenEmpty::Error, Feeder::Gone);
         keys.shared.buffer().segments.push_back(segment);
         keys
     }
 
-    /// Makes keys of what the feeder reserves. Nothing is reserved before it runs.
+    /// Makes a generator and its feeder. Nothing is reserved before the feeder runs.
     pub fn fed(steps: Steps, when_empty: WhenEmpty) -> (Self, SegmentFeeder<O>) {
         let keys = Self::new(steps, when_empty, Feeder::Awake);
         let feeder = SegmentFeeder {
@@ -323,7 +329,7 @@ impl<O: SegmentOrder> SegmentGenerator<O> {
         (keys, feeder)
     }
 
-    /// Returns how many numbers are there.
+    /// Returns how many reserved numbers are left.
     pub fn left(&self) -> u64 {
         self.shared.buffer().left()
     }
@@ -373,7 +379,7 @@ impl<O: SegmentOrder> Generator for SegmentGenerator<O> {
         self.take(Buffer::next).map(Generated::new)
     }
 
-    /// There is no time in such a key.
+    /// Fails always, because the keys have no time. The error [`is_unsupported`](Error::is_unsupported).
     fn generate_at(&self, _: Timestamp) -> Result<Generated<Counted<O>>, Error> {
         Err(Error::unsupported(format!(
             "a key of scheme {} has no time: it is a number that was reserved",
@@ -409,7 +415,7 @@ impl<O: SegmentOrder> Generator for SegmentGenerator<O> {
         })
     }
 
-    /// There is no clock, so nothing happens to it.
+    /// Returns zeros: without a clock, no policy acts.
     fn events(&self) -> Events {
         Events::default()
     }
@@ -438,7 +444,8 @@ impl<O: SegmentOrder> fmt::Debug for SegmentGenerator<O> {
     }
 }
 
-/// Numbers that were taken together. Those not asked for are never used.
+/// Keys of numbers that were taken together; the iterator yields them one by one. Keys that are not taken are never
+/// used.
 #[derive(Debug)]
 pub struct SegmentBatch<O: SegmentOrder> {
     segments: VecDeque<Segment<O>>,
@@ -477,8 +484,8 @@ impl<O: SegmentOrder> Iterator for SegmentBatch<O> {
 
 impl<O: SegmentOrder> ExactSizeIterator for SegmentBatch<O> {}
 
-/// Reserves segments ahead for a [`SegmentGenerator`]: on a thread ([`start`](Self::start)) or on an
-/// async runtime ([`run`](Self::run)). It ends when the generator is dropped.
+/// Reserves segments in advance for a [`SegmentGenerator`]: on a thread ([`start`](Self::start)) or on an async
+/// runtime ([`run`](Self::run)). It ends when the generator is dropped.
 ///
 /// If the source is [`Unavailable`](CoordinationFailure::Unavailable), the feeder asks again after a tenth of a
 /// second. Any other failure ends the feeder, and calls fail with it once the reserved numbers are used up.
@@ -542,12 +549,12 @@ impl<O: SegmentOrder> SegmentFeeder<O> {
         outcome
     }
 
-    /// Reserves until the generator is dropped. Spawn it; `sleep` is the runtime's, such as
+    /// Reserves segments until the generator is dropped. Spawn the future. `sleep` is the runtime's, such as
     /// `tokio::time::sleep`, or [`Delay::new`](crate::clock::Delay::new).
     ///
     /// # Errors
     ///
-    /// What the source fails with, unless it is unavailable.
+    /// Returns the first error of the source that is not [`Unavailable`](CoordinationFailure::Unavailable).
     pub async fn run<S, F>(
         self,
         source: impl std::ops::Deref<Target = S>,
@@ -575,11 +582,11 @@ impl<O: SegmentOrder> SegmentFeeder<O> {
         }
     }
 
-    /// Reserves on a thread of its own until the generator is dropped.
+    /// Reserves segments on a new thread until the generator is dropped.
     ///
     /// # Errors
     ///
-    /// If the system makes no thread: [`Unavailable`](CoordinationFailure::Unavailable).
+    /// Returns [`Unavailable`](CoordinationFailure::Unavailable) if the system cannot start a thread.
     pub fn start(self, source: impl SegmentSource<Order = O> + 'static) -> Result<(), Error> {
         let run = move || {
             loop {

@@ -17,14 +17,15 @@ use crate::{
     key::Generated,
 };
 
-/// An [`OrderedGenerator`] that stays above all keys of the process' earlier runs, even if the clock reads an
-/// earlier time now. It keeps a [`HighWaterMark`] ahead of its keys.
+/// An [`OrderedGenerator`] whose keys stay above all keys of the earlier runs of this program, even if the clock
+/// reads an earlier time now. It keeps a [`HighWaterMark`] ahead of its keys.
 ///
 /// The generator raises the mark to `lead` ahead of the clock, before it returns the first key that needs this;
 /// nearly all keys are only compared with the mark. The next run starts above the mark. Its first keys may be up to
 /// `lead` ahead of the clock, so the policy must hold that gap. The gap does not add up, however often the process
 /// crashes. Keys that are further ahead of the clock than `lead` cost a write for each of their milliseconds, until
-/// the clock catches up.
+/// the clock catches up. In the child of a fork, calls that have to raise the mark fail with
+/// [`is_high_water`](Error::is_high_water), because the mark belongs to the parent.
 ///
 /// If the policy follows a clock back ([`Rollback::HoldThenFollow`](super::Rollback)), the generator follows it
 /// only down to the mark of the earlier runs. If the clock is below that mark, keys go on above the mark, as at the
@@ -72,13 +73,13 @@ pub struct WithHighWaterMark<S: Slotted, C, E, M> {
 impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> WithHighWaterMark<S, C, E, M> {
     /// Starts above the mark that an earlier run left.
     ///
-    /// `lead` is rounded down to milliseconds, at least one.
+    /// `lead` is rounded down to milliseconds, and is at least one millisecond.
     ///
     /// # Errors
     ///
-    /// If the mark cannot be read ([`is_high_water`](Error::is_high_water)), or is further ahead of
-    /// the clock than the policy holds ([`is_clock`](Error::is_clock)): the clock is wrong now, or
-    /// was wrong before.
+    /// If the mark cannot be read ([`is_high_water`](Error::is_high_water)), or is further ahead of the clock than
+    /// the policy holds ([`is_clock`](Error::is_clock)): the clock is wrong now, or was wrong before. Otherwise as
+    /// [`OrderedGenerator::start_after`].
     pub fn new(
         generator: OrderedGenerator<S, C, E>,
         mark: M,
@@ -165,7 +166,7 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
         self.cover(self.above_earlier_runs(claim, S::timestamp)?)
     }
 
-    /// The mark does not apply here, because the caller chooses the time.
+    /// Makes a key for a given time. The mark does not apply, because the caller chooses the time.
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {
         self.generator.generate_at(timestamp)
     }
@@ -194,7 +195,7 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
     }
 }
 
-/// Keys that were claimed together, each given out once the mark is above it.
+/// Keys that were claimed together. The iterator yields each one after the mark has been raised to its time or above.
 #[derive(Debug)]
 pub struct ReservedBelowMark<'g, S: Slotted, C, E, M> {
     generator: &'g WithHighWaterMark<S, C, E, M>,

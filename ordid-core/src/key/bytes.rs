@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::{KeyType, RawKey};
 
-/// The bytes of a raw key, in network order, without its type. Keys of different types have this form in common, so
-/// that rows of different entities can be compared.
+/// The bytes of a raw key, in network order, without its type. All key types share this form, so that keys of
+/// different entities can be held and compared together.
 ///
 /// Equal keys of one type have equal bytes. The bytes alone do not tell the type.
 ///
@@ -26,16 +26,16 @@ pub struct KeyBytes {
 }
 
 impl KeyBytes {
-    /// The most bytes that a raw key has: those of several columns.
+    /// The largest number of bytes of a raw key: that of a key of several columns.
     pub const MAX: usize = 48;
 
-    /// Returns the bytes of a key. A raw key of more than [`MAX`](Self::MAX) bytes does not compile.
+    /// Returns the bytes of a key. For a raw key of more than [`MAX`](Self::MAX) bytes, the call does not compile.
     #[inline]
     pub fn of<K: KeyType>(key: K) -> Self {
         Self::of_raw(key.to_raw())
     }
 
-    /// Returns the bytes of a raw key. One of more than [`MAX`](Self::MAX) bytes does not compile.
+    /// Returns the bytes of a raw key. For one of more than [`MAX`](Self::MAX) bytes, the call does not compile.
     #[inline]
     pub fn of_raw<R: RawKey>(raw: R) -> Self {
         const {
@@ -55,7 +55,7 @@ impl KeyBytes {
         }
     }
 
-    /// Takes bytes that [`as_bytes`](Self::as_bytes) returned; `None` where they are too many.
+    /// Takes bytes that [`as_bytes`](Self::as_bytes) returned; `None` if there are more than [`MAX`](Self::MAX).
     pub fn from_slice(slice: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::MAX];
         bytes.get_mut(..slice.len())?.copy_from_slice(slice);
@@ -69,13 +69,13 @@ impl KeyBytes {
         &self.bytes[..usize::from(self.length)]
     }
 
-    /// Returns the key of a type that has these bytes; `None` where they are too few or too many, or
-    /// not of the type's scheme.
+    /// Returns the key of a type that has these bytes; `None` if their number is wrong, or they are not a key of the
+    /// type's scheme.
     pub fn to_key<K: KeyType>(self) -> Option<K> {
         K::from_raw(self.to_raw()?).ok()
     }
 
-    /// Returns the raw key that has these bytes; `None` where they are too few or too many.
+    /// Returns the raw key that has these bytes; `None` if their number is wrong.
     pub fn to_raw<R: RawKey>(self) -> Option<R> {
         let mut raw = R::Bytes::default();
         let bytes = raw.as_mut();

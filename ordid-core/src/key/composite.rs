@@ -1,4 +1,4 @@
-//! Keys of several columns, such as those of a table between two others.
+//! Keys of several columns, for example of a table that links two others.
 
 use alloc::{
     format,
@@ -13,9 +13,9 @@ use crate::{__private, clock::Timestamp, error::Error, layout::Orders};
 /// The most bytes that the columns of a key have together: those of three UUIDs.
 const MAX: usize = 48;
 
-/// A column of a key of several columns: a key type, or an integer.
+/// A column of a key of several columns: a key type or an integer.
 pub trait KeyPart: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync + 'static {
-    /// The number of bytes that it has.
+    /// The number of bytes of the value.
     const BYTES: usize;
 
     /// Writes as many bytes.
@@ -122,7 +122,7 @@ integers! {
     u64: 0;
 }
 
-/// The raw key of several columns: their bytes one behind the other, and zeros.
+/// The raw key of several columns: the bytes of the columns one after the other, padded with zeros to 48 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CompositeRaw(CompositeBytes);
 
@@ -221,10 +221,10 @@ fn split<const COLUMNS: usize>(text: &str) -> Result<[&str; COLUMNS], Error> {
     })
 }
 
-/// The key of an entity whose key has several columns: a tuple of their values.
+/// The key of an entity whose key has several columns. It is a tuple of their values.
 ///
-/// Its text is for messages and [cursors](crate::page::Cursor): `(order_01j5a7fhyze1br93g3fp8y9vr0, 3)`. With the feature
-/// `serde` a key is an array of its columns: `["order_01j5a7fhyze1br93g3fp8y9vr0", 3]`.
+/// Its text is for messages and [cursors](crate::page::Cursor): `(order_01j5a7fhyze1br93g3fp8y9vr0, 3)`. With the
+/// feature `serde`, it is serialized as an array of its columns: `["order_01j5a7fhyze1br93g3fp8y9vr0", 3]`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CompositeKey<P>(pub P);
 
@@ -234,7 +234,7 @@ impl<P: KeyParts> fmt::Display for CompositeKey<P> {
     }
 }
 
-/// The scheme of a [`CompositeKey`]. It has no generator: those of its parts make the parts.
+/// The scheme of a [`CompositeKey`]. It has no generator, because the schemes of its parts make the parts.
 #[derive(Debug)]
 pub struct CompositeScheme<P>(PhantomData<fn() -> P>);
 
@@ -307,8 +307,8 @@ impl<P: KeyParts> KeyType for CompositeKey<P> {
     }
 }
 
-/// The first values of a key of several columns, which the rows of a list have in common: the value of the first column,
-/// or a tuple of the values of the first ones, but not of all.
+/// The first values of a key of several columns, which all rows of a list share. It is the value of the first column,
+/// or a tuple of the values of the first columns, but not of all.
 #[diagnostic::on_unimplemented(
     message = "a key with the columns `{P}` does not begin with `{Self}`",
     label = "not the first values of the key",
@@ -343,7 +343,7 @@ starts! {
     [A 0, B 1, C 2] D;
 }
 
-/// A field of a key of several columns: a [`KeyPart`], or an `Option` of one where it may be unassigned.
+/// A field of a key of several columns: a [`KeyPart`], or an `Option` of one if it may be unassigned.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a part of a key of several columns",
     label = "not a part of a key",
@@ -413,8 +413,8 @@ impl<K: KeyType> LeadingField for Option<K> {
     type Key = K;
 }
 
-/// A field of a key of several columns that gets a value where it has none: an `Option<K>` of a key type with a
-/// generator for the process. Integers are not made.
+/// A field of a key of several columns that can always get a value: a [`KeyPart`], or an `Option<K>` of a key type
+/// that has a generator for the process. An `Option` of an integer has the trait, too, but no value is made for it.
 #[diagnostic::on_unimplemented(
     message = "nothing makes the part `{Self}` of a key: it has no generator for the process",
     label = "assign it before the row is added",
@@ -565,7 +565,7 @@ macro_rules! tuples {
     };
 }
 
-/// The fields of a key of which none is left without a value.
+/// The fields of a key of several columns, each of which can always get a value.
 pub trait EnsuredFields: KeyField {
     /// Returns the key, with new values where there were none; `None` if one cannot be made.
     #[doc(hidden)]

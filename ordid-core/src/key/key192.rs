@@ -9,11 +9,10 @@ use super::{
 };
 use crate::error::Error;
 
-/// A key of 192 bits: 24 bytes, as text 32 characters of [`Tilde`].
+/// A key of 192 bits: 24 bytes. Its text has 32 characters of [`Tilde`].
 ///
-/// Its order is that of its bytes and of its text. Schemes
-/// [`ordered_text_32`](crate::scheme::ordered_text) and `ordered_text_32_push` make them; the
-/// latter's text has the other alphabet.
+/// It sorts as its bytes and its text do. The schemes [`ordered_text_32`](crate::scheme::ordered_text) and
+/// `ordered_text_32_push` make it. Keys of the latter have a text in the other alphabet, [`Push`](super::text::Push).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 // As numbers are, so that a `Result` of it is moved in whole registers.
 #[repr(align(8))]

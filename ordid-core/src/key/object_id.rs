@@ -16,10 +16,10 @@ static HEX: Encoding = HEXLOWER;
 /// Length of the text.
 const DIGITS: usize = 24;
 
-/// Twelve bytes, the first most significant; they compare as their bytes do.
+/// Twelve bytes, which compare from the first: MongoDB's ObjectId.
 ///
-/// The text is 24 digits of lower-case hex, and with a prefix `prefix_` and these. What the bytes
-/// mean is the scheme's to say: [`object_id`](crate::scheme::object_id).
+/// The text is 24 digits of lower-case hex, with a prefix `prefix_` and these digits. The scheme says what the bytes
+/// mean: [`object_id`](crate::scheme::object_id).
 ///
 /// # Example
 ///

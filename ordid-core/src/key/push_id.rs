@@ -15,10 +15,9 @@ use crate::{
 /// Bits below the milliseconds.
 const RANDOM_BITS: u32 = 72;
 
-/// A push id: 48 bits of milliseconds since 1970, 72 random bits; as text 20 characters.
+/// Firebase's push id: 48 bits of milliseconds since 1970, then 72 random bits. Its text has 20 characters.
 ///
-/// Its order is that of its bytes and of its text. Scheme
-/// [`push_id`](crate::scheme::push_id) makes them.
+/// It sorts as its bytes and its text do. The scheme [`push_id`](crate::scheme::push_id) makes it.
 ///
 /// # Example: one that Firebase published
 ///
@@ -47,7 +46,7 @@ impl PushId {
     /// # Errors
     ///
     /// If all twelve random characters are the last of the alphabet, with an error that
-    /// [`is_overflow`](Error::is_overflow). Firebase's own code makes all of them the first then,
+    /// [`is_overflow`](Error::is_overflow). In this case, Firebase's own code sets them all to the first character,
     /// so that the next id sorts below (`NextPushId.ts`, where the loop ends at -1).
     pub fn successor(self) -> Result<Self, Error> {
         let (unix_ts_ms, random) = self.to_fields();

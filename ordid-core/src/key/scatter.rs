@@ -1,23 +1,23 @@
-//! Keys with a bucket in front, for stores that split their data by ranges of keys.
+//! Keys with a bucket number in front, for stores that split their data by ranges of keys.
 //!
-//! Rising keys all go to the last range of such a store: an object store's prefix, a tablet, a shard.
-//! A bucket in front spreads them over so many ranges, and inside a bucket their order stays.
+//! In such a store, rising keys all go to the last range: an object store's prefix, a tablet, a shard. A bucket
+//! number in front spreads keys over several ranges, and keeps their order within each bucket.
 //!
 //! ```text
 //! bytes  bucket (1 byte; 2 for more than 256 buckets) | the key's bytes
 //! text   bucket (2 or 4 digits of lower-case hex) | "-" | the key's text
 //! ```
 //!
-//! The bucket is computed from the key ([`Scatter::by_hash`], [`Scatter::by_reversed_bits`]), so a
-//! key that is known is found with one look-up; a range of keys needs one scan in each bucket
-//! ([`Scatter::ranges`]). How many buckets there are is part of the data: with another number, or
-//! another rule, keys that are stored are not found. Readers refuse a bucket that is not the key's.
+//! The bucket is computed from the key ([`Scatter::by_hash`], [`Scatter::by_reversed_bits`]), so a known key is found
+//! with one look-up. A range of keys needs one scan in each bucket ([`Scatter::ranges`]). The number of buckets and
+//! the rule are part of the data: if either changes, stored keys are not found any more. Readers refuse a key with a
+//! wrong bucket.
 //!
-//! The order inside a bucket is that of the key's bytes: schemes that rise under another rule only
-//! (COMBs, version 1) do not rise here.
+//! Within a bucket, keys are in the order of their bytes. Schemes that rise only under another rule (COMBs,
+//! version 1) do not rise here.
 //!
-//! The bucket tells nothing that the key does not. It is no protection against whoever chooses keys:
-//! they can choose them all in one bucket.
+//! The bucket tells nothing that the key does not tell. It does not protect against somebody who chooses keys,
+//! because they can choose them all in one bucket.
 //!
 //! # Example: a hot partition in 16 parts
 //!
@@ -53,22 +53,22 @@ const HASH_KEY: &[u8; 16] = b"ordid scatter v1";
 /// Longest text of a key that is looked into.
 const TEXT_MAX: usize = 1024;
 
-/// A key that can have a bucket in front.
+/// A key that can have a bucket number in front.
 ///
-/// For 128-bit keys, [`ObjectId`], [`PushId`], [`Key192`], integers, and text of up to 1,024 bytes, such as a
-/// scheme's own text form.
+/// Implemented for 128-bit keys, [`ObjectId`], [`PushId`], [`Key192`], integers, and text of up to 1,024 bytes, such
+/// as a scheme's own text form.
 pub trait Scatterable: Ord + Sized {
-    /// Hands over the key's bytes, whose order is the key's.
+    /// Passes the key's bytes to `take`. They sort as the keys do.
     fn with_bytes<R>(&self, take: impl FnOnce(&[u8]) -> R) -> R;
 
-    /// Reads the bytes.
+    /// Reads the bytes of a key.
     ///
     /// # Errors
     ///
-    /// Bytes that no key has give an error that [`is_parse`](Error::is_parse).
+    /// Bytes that are not those of a key give an error that [`is_parse`](Error::is_parse).
     fn from_bytes(bytes: &[u8]) -> Result<Self, Error>;
 
-    /// Writes the key's text, whose order is the key's.
+    /// Writes the key's text. Texts sort as the keys do.
     ///
     /// # Errors
     ///
@@ -229,7 +229,7 @@ fn too_long(text: &[u8]) -> Error {
     ))
 }
 
-/// How keys are spread: over how many buckets, and by what.
+/// A rule that spreads keys over a number of buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scatter {
     buckets: u16,
@@ -247,10 +247,10 @@ enum By {
 }
 
 impl Scatter {
-    /// Spreads by a hash: the bucket is SipHash-2-4 of the key's bytes, under the 16 bytes
-    /// `ordid scatter v1`, modulo `buckets`.
+    /// Spreads by a hash: the bucket is SipHash-2-4 of the key's bytes, under the 16 bytes `ordid scatter v1`, modulo
+    /// `buckets`.
     ///
-    /// It is even for any keys, and keys that were made together are apart.
+    /// The distribution is even for any keys, including keys that were made one after the other.
     ///
     /// # Panics
     ///
@@ -263,13 +263,12 @@ impl Scatter {
         }
     }
 
-    /// Spreads by some of the key's own bits, the lowest of them being bit `lowest` of its bytes as
-    /// one number (0 is the last bit), in reversed order: keys that follow each other go to buckets
-    /// that are far apart.
+    /// Spreads by some of the key's own bits, in reversed order, so that consecutive keys go to buckets that are far
+    /// apart. `lowest` is the number of the lowest of these bits, where bit 0 is the last bit of the key's bytes.
     ///
-    /// For a count, `lowest` is 0. For the milliseconds of a 128-bit key with 48 bits of time,
-    /// `lowest` is 80: then all keys of a millisecond are in one bucket, and the next millisecond's
-    /// in another. It is as even as these bits are. For text use [`by_hash`](Self::by_hash).
+    /// For a counter, `lowest` is 0. For the milliseconds of a 128-bit key with 48 bits of time, `lowest` is 80: then
+    /// all keys of a millisecond are in one bucket, and those of the next millisecond in another. The distribution is
+    /// as even as these bits are. For text use [`by_hash`](Self::by_hash).
     ///
     /// # Panics
     ///
@@ -322,7 +321,7 @@ impl Scatter {
         })
     }
 
-    /// Puts a key behind its bucket.
+    /// Puts the bucket number in front of a key.
     pub fn scatter<K: Scatterable>(self, key: K) -> Scattered<K> {
         Scattered {
             bucket: self.bucket(&key),
@@ -331,8 +330,8 @@ impl Scatter {
         }
     }
 
-    /// Returns the ends of a range of keys in each bucket, from the first bucket to the last: a
-    /// range over all keys is a scan of each.
+    /// Returns, for each bucket from the first to the last, the two ends of a range of keys, both included. Reading
+    /// the range takes a scan of each bucket.
     pub fn ranges<K: Scatterable + Clone>(
         self,
         lowest: K,
@@ -353,7 +352,7 @@ impl Scatter {
     ///
     /// # Errors
     ///
-    /// Bytes that are not a key's, and a bucket that is not the key's, give an error that
+    /// Bytes that are not those of a key, and a bucket that is not the key's, give an error that
     /// [`is_parse`](Error::is_parse).
     pub fn read<K: Scatterable>(self, bytes: &[u8]) -> Result<Scattered<K>, Error> {
         let (bucket, key) = match (self.is_wide(), bytes) {
@@ -373,7 +372,7 @@ impl Scatter {
     ///
     /// # Errors
     ///
-    /// Text that is not a key's, and a bucket that is not the key's, give an error that
+    /// Text that is not that of a key, and a bucket that is not the key's, give an error that
     /// [`is_parse`](Error::is_parse).
     pub fn parse<K: Scatterable>(self, text: &str) -> Result<Scattered<K>, Error> {
         // Before any look inside.
@@ -423,10 +422,10 @@ impl Scatter {
     }
 }
 
-/// A key type whose keys are spread by one rule, which `#[ordid(scatter(buckets = 16))]` writes down.
+/// A key type whose keys are spread by one rule: `#[ordid(scatter(buckets = 16))]`.
 ///
-/// The key type itself stays as it is, in its columns and in its text; its scattered form is for the
-/// stores that split their data.
+/// The key type itself does not change, in its columns and in its text. Its scattered form is for stores that split
+/// their data by ranges of keys.
 ///
 /// # Example
 ///
@@ -467,10 +466,10 @@ impl Scatter {
             the data"
 )]
 pub trait ScatteredKey: KeyType<Raw: Scatterable> {
-    /// The rule: part of the data, never to be changed while there are scattered keys.
+    /// The rule. It is part of the data: do not change it while there are scattered keys.
     const SCATTER: Scatter;
 
-    /// Puts the key behind its bucket.
+    /// Puts the bucket number in front of the key.
     fn scattered(self) -> Scattered<Self::Raw> {
         Self::SCATTER.scatter(self.to_raw())
     }
@@ -505,9 +504,9 @@ fn bit_of(bytes: &[u8], bit: u32) -> u16 {
     u16::from(byte >> (bit % 8) & 1)
 }
 
-/// A key behind its bucket: made by [`Scatter`].
+/// A key with its bucket number in front, made by [`Scatter`].
 ///
-/// Its order is by bucket, then by key: that of its bytes, and of its text.
+/// It sorts by bucket, then by key, and so do its bytes and its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scattered<K> {
     bucket: u16,
@@ -532,8 +531,8 @@ impl<K: Scatterable> Scattered<K> {
         self.key
     }
 
-    /// Returns the bucket's byte (two for more than 256 buckets, the higher first) and the key's
-    /// bytes, to be stored where bytes compare from the first.
+    /// Returns the bucket's byte (two bytes for more than 256 buckets, the higher first) and the key's bytes. Store
+    /// them in a column that compares byte by byte from the first.
     pub fn to_bytes(&self) -> Vec<u8> {
         let bucket = self.bucket.to_be_bytes();
         let bucket = &bucket[usize::from(!self.wide)..];

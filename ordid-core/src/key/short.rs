@@ -1,11 +1,11 @@
 //! Short public ids of integer keys: `ord_Uk3fWq` for `ord_281474976`, by [Sqids](https://sqids.org).
 //!
-//! The database and all other texts keep the number. A short id hides nothing: whoever has the alphabet
-//! reads the number, and anybody else can find it out from a few ids. The alphabet, the minimum length
-//! and the words that are left out must not change as long as such ids are in use.
+//! The database and all other texts keep the number. A short id hides nothing: whoever has the alphabet can read the
+//! number, and anybody else can find the alphabet out from a few ids. The alphabet, the minimum length and the
+//! blocklist must not change as long as such ids are in use.
 //!
-//! Sqids decodes many texts to the same numbers. [`ShortKey::from_short`] encodes what it has read once more and refuses
-//! any text but that one, so that a key has one short id.
+//! Sqids decodes several texts to the same number. [`ShortKey::from_short`] encodes the number again and refuses any
+//! other text, so that a key has one short id.
 
 use alloc::{format, string::String};
 
@@ -83,16 +83,16 @@ impl IntegerKey for u64 {}
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 pub trait ShortKey: KeyType<Raw: IntegerKey> {
-    /// Returns the alphabet and the other settings.
+    /// Returns the alphabet, the minimum length and the blocklist.
     fn sqids() -> &'static Sqids;
 
     /// Returns the short id: the key type's prefix and `_`, if there is one, and the number as Sqids writes it.
     ///
     /// # Errors
     ///
-    /// Returns an error that [`is_conversion`](Error::is_conversion) if Sqids finds no text without the words that its
-    /// settings leave out, or if the number is negative, which no scheme makes. Also on a machine of 32 bits, such as
-    /// WebAssembly, for a number of 2^32 or more: Sqids would write another text than on other machines.
+    /// Returns an error that [`is_conversion`](Error::is_conversion) if Sqids finds no text without a word of the
+    /// blocklist, or if the number is negative, which no scheme makes. On a machine of 32 bits, such as WebAssembly,
+    /// also for a number of 2^32 or more: Sqids would write another text than on other machines.
     fn to_short(self) -> Result<String, Error> {
         let number = self.to_raw().try_into().map_err(|_| no_short_id(self))?;
         if !is_counted(number) {

@@ -1,4 +1,4 @@
-//! Text forms of keys: one canonical string per key, all others refused.
+//! Text forms of keys: each key has one canonical text, and all others are refused.
 //!
 //! | form | of | length | alphabet | source |
 //! |---|---|---|---|---|
@@ -13,10 +13,10 @@
 //!
 //! # Prefixes
 //!
-//! A key type's prefix obeys [`check_prefix`], whatever its raw key. Keys of 128 bits then have the
-//! TypeID form, also those whose own text is another: a prefix is what makes a TypeID. Raw keys of
-//! other lengths, which TypeID has no form for, are written as prefix, `_`, and their own text. The
-//! push alphabet has an `_` too; such a text is split by its length, not at the last `_`.
+//! A key type's prefix follows the rules of [`check_prefix`], whatever its raw key. With a prefix, keys of 128 bits
+//! have the TypeID form, even if their own text is another. TypeID has no form for raw keys of other lengths; they
+//! are written as prefix, `_`, and their own text. The push alphabet contains `_`, too. Such a text is split by its
+//! length, not at the last `_`.
 
 use alloc::{format, string::String};
 use core::fmt;
@@ -54,21 +54,20 @@ static BASE32: Base32 = Base32::new(b"0123456789abcdefghjkmnpqrstvwxyz");
 
 static BASE32_UPPER: Base32 = Base32::new(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 
-/// An alphabet of 64 characters in the order of ASCII, so that text sorts as the bytes it stands
-/// for.
+/// An alphabet of 64 characters in ASCII order, so that texts sort as the bytes that they encode.
 ///
-/// It is sealed: there are [`Tilde`] and [`Push`].
+/// The trait is sealed: its implementations are [`Tilde`] and [`Push`].
 pub trait Alphabet: sealed::Codec + fmt::Debug + Send + Sync + 'static {
-    /// The characters, for messages: `0-9, A-Z, _, a-z, ~`.
+    /// The characters, for messages, such as `0-9, A-Z, _, a-z, ~`.
     const CHARACTERS: &'static str;
-    /// 16 bytes.
+    /// The form of the text of 16 bytes.
     const TEXT_22: TextForm;
-    /// 24 bytes.
+    /// The form of the text of 24 bytes.
     const TEXT_32: TextForm;
 }
 
-/// `0-9`, `A-Z`, `_`, `a-z`, `~`: nothing that a URL or a shell would take for its own, and no `-`
-/// in front that looks like an option.
+/// `0-9`, `A-Z`, `_`, `a-z`, `~`. No character is special in a URL or a shell, and none is a `-` that looks like an
+/// option.
 #[derive(Debug, Clone, Copy)]
 pub enum Tilde {}
 
@@ -143,12 +142,12 @@ pub fn excerpt(text: &[u8]) -> String {
     }
 }
 
-/// Checks a TypeID prefix at compile time: up to 63 of `a-z` and `_`, a letter first and last; or
-/// empty for a bare suffix.
+/// Checks the prefix of a key type's text, by TypeID's rules: up to 63 of `a-z` and `_`, with a letter first and
+/// last, or empty for a suffix alone.
 ///
 /// # Panics
 ///
-/// With the rule that the prefix breaks; in a `const` this is a compile error.
+/// If the prefix breaks a rule, with a message that names it. In a `const` this is a compile error.
 ///
 /// # References
 ///
@@ -159,7 +158,7 @@ pub const fn check_prefix(prefix: &str) {
     }
 }
 
-/// Checks a prefix that is known at run time only, by the rules of [`check_prefix`].
+/// Checks a prefix that is only known at run time, by the rules of [`check_prefix`].
 ///
 /// # Errors
 ///

@@ -1,13 +1,13 @@
 //! The two byte orders of a GUID, and SQL Server's comparison.
 //!
-//! *Network order* is RFC 9562's, and the order of the hyphenated text. *Wire order* is what
-//! `Guid.ToByteArray` gives in .NET and what SQL Server gets: the first three groups of the text
-//! (4, 2 and 2 bytes) with their bytes reversed.
+//! *Network order* is the order of RFC 9562 and of the hyphenated text. *Wire order* is the order that
+//! `Guid.ToByteArray` returns in .NET, and in which SQL Server receives a value: the bytes of each of the first three
+//! groups of the text (4, 2 and 2 bytes) are reversed.
 
-/// Turns network order into wire order, or back: it is its own inverse.
+/// Converts network order to wire order, or back: the function is its own inverse.
 ///
-/// With a UUID of version 1 this is also the shuffle that documentation recommends for
-/// `UuidCreateSequential`, and that `NEWSEQUENTIALID` does.
+/// For a UUID of version 1 this is also the byte shuffle that documentation recommends for `UuidCreateSequential`,
+/// and that `NEWSEQUENTIALID` does.
 #[inline]
 pub const fn swap(bytes: &[u8; 16]) -> [u8; 16] {
     let (first, second) = halves(bytes);
@@ -30,8 +30,8 @@ pub(super) const fn groups_reversed(half: u64) -> u64 {
     half << 32 | half >> 16 & 0xffff_0000 | half >> 48
 }
 
-/// Returns the bytes whose `memcmp` is SQL Server's order of `uniqueidentifier`, of a value in
-/// network order: wire bytes 10 to 15, 8, 9, 6, 7, 4, 5, 0 to 3.
+/// Returns bytes that compare, from the first, as SQL Server compares `uniqueidentifier`. The parameter is in network
+/// order; the result is wire bytes 10 to 15, 8, 9, 6, 7, 4, 5, 0 to 3.
 ///
 /// # References
 ///
@@ -43,8 +43,8 @@ pub const fn sql_server_sort_key(bytes: &[u8; 16]) -> [u8; 16] {
     of_halves(second.rotate_left(16), first.swap_bytes())
 }
 
-/// Returns the value, in network order, whose [`sql_server_sort_key`] these bytes are: a value that
-/// rises in SQL Server as the bytes rise.
+/// Returns the value, in network order, that has this [`sql_server_sort_key`]. Rising sort keys give values that rise
+/// in SQL Server.
 #[inline]
 pub const fn from_sql_server_sort_key(key: &[u8; 16]) -> [u8; 16] {
     let (first, second) = halves(key);

@@ -11,12 +11,12 @@ use crate::{
     key::{RawKey, Scheme},
 };
 
-/// A scheme whose keys can be put together from their parts, and taken apart again.
+/// A scheme whose keys can be made from their fields, and taken apart again.
 pub trait Layout: Scheme {
     /// The fields of a key, named as in the scheme's source.
     type Parts: Copy + Eq + fmt::Debug;
 
-    /// Puts a key together: the same parts give the same key, on every machine.
+    /// Makes a key from its fields. The same fields give the same key on every machine.
     ///
     /// # Errors
     ///
@@ -24,14 +24,14 @@ pub trait Layout: Scheme {
     /// and names the field; nothing is cut off.
     fn pack(parts: Self::Parts) -> Result<Self::Raw, Error>;
 
-    /// Takes a key apart: [`pack`](Self::pack) of the result is the same key.
+    /// Takes a key apart. [`pack`](Self::pack) of the result gives the same key.
     ///
     /// # Errors
     ///
     /// A value that is not of the scheme gives an error that [`is_layout`](Error::is_layout).
     fn unpack(raw: &Self::Raw) -> Result<Self::Parts, Error>;
 
-    /// Says what a key tells, in terms that all schemes share.
+    /// Describes a key in terms that all schemes share.
     ///
     /// # Errors
     ///
@@ -50,8 +50,8 @@ pub trait TimeOrdered: Layout {
     /// Returns the lowest and the highest key that the scheme can make in a millisecond, in the
     /// scheme's order ([`Scheme::cmp`]): the ends of a range query by time.
     ///
-    /// Where the scheme's steps are longer than a millisecond, these are the ends of the step that
-    /// the millisecond begins in.
+    /// If the scheme counts time in steps longer than a millisecond, these are the ends of the step that contains the
+    /// start of the millisecond.
     ///
     /// # Errors
     ///
@@ -59,21 +59,21 @@ pub trait TimeOrdered: Layout {
     fn bounds_at(timestamp: Timestamp) -> Result<(Self::Raw, Self::Raw), Error>;
 }
 
-/// What a key tells.
+/// The information that a key contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Inspection {
     /// The scheme's name.
     pub scheme: &'static str,
-    /// When the key was made, as finely as it says.
+    /// The time at which the key was made, as precisely as the key tells.
     pub moment: Option<Moment>,
-    /// The bucket that a spread key begins with, if it is of a scheme that has any.
+    /// The bucket of a key that is [spread](crate::scheme::spread); `None` in other schemes.
     pub bucket: Option<u16>,
-    /// What tells this generator from others: a node, worker, machine, shard or server.
+    /// The number that tells the generator from others: a node, worker, machine, shard or server.
     pub node: Option<u64>,
-    /// The count within the moment: a counter, a sequence, a clock sequence.
+    /// The count within the moment: a counter, a sequence or a clock sequence.
     pub counter: Option<u64>,
-    /// The UUID version.
+    /// The UUID version, if the scheme has one.
     pub version: Option<u8>,
     /// How surely the key is of the scheme.
     pub certainty: Certainty,
@@ -111,15 +111,15 @@ impl Inspection {
     }
 }
 
-/// How surely a value is of a scheme, rising.
+/// How certain it is that a value belongs to a scheme, in rising order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Certainty {
-    /// Nothing in the value speaks against it, and nothing for it.
+    /// Nothing in the value speaks against the scheme, and nothing for it.
     Possible,
-    /// Fixed bits or the time fit, though other schemes may fit as well.
+    /// Fixed bits or the time fit the scheme, but may fit others, too.
     Likely,
-    /// The value says so itself: version and variant, or a form that only this scheme has.
+    /// The value itself names the scheme, by version and variant, or by a form that only this scheme has.
     Stated,
 }
 

@@ -1,8 +1,8 @@
-//! The catalogue: every scheme with a fresh key, what orders it and what breaks it; and the schemes
-//! that an unknown value may be of.
+//! The catalogue of all schemes, with an example key of each, what orders its keys and what breaks that order. It can
+//! also tell which schemes an unknown value may belong to.
 //!
-//! [`__for_each_scheme`](crate::__for_each_scheme) is the list, with one line for each scheme. What it
-//! says beyond the scheme's own constants is for people who choose.
+//! [`__for_each_scheme`](crate::__for_each_scheme) is the list, with one line for each scheme. Beyond the scheme's
+//! own constants, a line has texts that help people to choose.
 
 use alloc::{string::String, vec::Vec};
 #[cfg(all(feature = "std", not(loom)))]
@@ -47,12 +47,12 @@ pub struct Entry {
     pub system: &'static str,
     /// What puts keys in order.
     pub ordered_by: &'static str,
-    /// What breaks that order, or ends it.
+    /// What breaks that order, or when it ends.
     pub broken_by: &'static str,
-    /// The comparison rules under which keys rise; `None` for keys that are no 128-bit values, whose
-    /// columns compare as the keys do.
+    /// The comparison rules under which keys rise; `None` for keys that are not 128-bit values, whose columns compare
+    /// as the keys do.
     pub orders: Option<Orders>,
-    /// How many bits of the next key somebody does not know who has seen a key.
+    /// How many bits of the next key somebody who knows one key has to guess.
     pub unknown_bits: u32,
     /// A key of a scheme without generator.
     #[cfg(all(feature = "std", not(loom)))]
@@ -72,26 +72,27 @@ pub struct Entry {
     named: Option<fn(&Uuid, &[u8]) -> Uuid>,
 }
 
-/// A fresh key, and what it tells.
+/// A fresh key, and the information in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Specimen {
     /// The key's canonical text.
     pub text: String,
-    /// Its parts; `None` where the text hides them.
+    /// The fields of the key; `None` if the text hides them.
     pub inspection: Option<Inspection>,
 }
 
 #[cfg(all(feature = "std", not(loom)))]
 impl Entry {
-    /// Makes a fresh key. `None` for layouts that are only read.
+    /// Makes a fresh key. Returns `None` for layouts that are only read.
     ///
-    /// Schemes that need a node get the number 1 here, which may be another's: the key is for
-    /// looking at.
+    /// Schemes that need a node get the number 1 here, which another generator may have. So the key is only for
+    /// display.
     ///
     /// # Errors
     ///
-    /// As [`Generator::try_generate`](crate::generator::Generator::try_generate): the layout may have no time left.
+    /// As [`Generator::try_generate`](crate::generator::Generator::try_generate); for example, the layout may have no
+    /// time left.
     pub fn make(&'static self) -> Option<Result<Specimen, Error>> {
         let key = match (self.generator, self.example) {
             (Ok(make), _) => make(None, Arc::new(SystemClock))
@@ -359,33 +360,33 @@ macro_rules! entries {
     (@named [$($kind:tt)+] $scheme:ty) => { None };
 }
 
-/// Every scheme, in families.
+/// Every scheme, grouped by family.
 pub const CATALOGUE: &[Entry] = crate::__for_each_scheme! { entries };
 
-/// A value of which nobody says what it is.
+/// A value whose scheme is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unknown<'a> {
     /// A text, without a prefix.
     Text(&'a str),
-    /// Bytes, the most significant first: 16 of a UUID, 8 of an integer, 12 of an ObjectId.
+    /// Bytes, most significant first: 16 of a UUID, 8 of an integer, 12 of an ObjectId.
     Bytes(&'a [u8]),
 }
 
-/// The schemes that a value may be of.
+/// The schemes that a value may belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Detection {
-    /// What each of them reads in the value: the surest first, in the catalogue's order among
-    /// equals.
+    /// What each scheme reads in the value. The most certain ones come first, and equals are in the catalogue's
+    /// order.
     pub candidates: Vec<Inspection>,
 }
 
 impl Detection {
-    /// Returns the scheme that the value is of, if the value itself says so, and of one alone.
+    /// Returns the scheme of the value, if the value itself states exactly one.
     ///
-    /// Flavours of one UUID version do not count as others: which of them made a key is not
-    /// written in it.
+    /// Variants of one UUID version do not count as different schemes, because a key does not state which of them
+    /// made it.
     pub fn certain(&self) -> Option<&Inspection> {
         let mut stated = self
             .candidates
@@ -395,7 +396,8 @@ impl Detection {
     }
 }
 
-/// `ulid, possible: 2016-..`: one line a candidate, or that nothing fits.
+/// A short answer: the scheme that the value states, the names of all candidates, or that no known scheme makes such
+/// values.
 impl fmt::Display for Detection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.candidates[..], self.certain()) {
@@ -413,14 +415,14 @@ impl fmt::Display for Detection {
     }
 }
 
-/// Names the schemes that a value may be of, with what each of them reads in it.
+/// Returns the schemes that a value may belong to, with what each of them reads in it.
 ///
-/// `now` is the present, or the latest time that the value may have been made: a scheme that reads a
-/// later one, by more than a day, or one before 1990, is [`Possible`](Certainty::Possible) at most,
-/// unless the value states it.
+/// `now` is the present, or the latest time at which the value may have been made. If a scheme reads a time before
+/// 1990, or more than a day after `now`, its certainty is at most [`Possible`](Certainty::Possible), unless the value
+/// states the scheme.
 ///
-/// Nothing can be told of integers but the times that each layout reads in them, and of most GUIDs
-/// without a version no more than that. Integers below 2^32 are more likely counts.
+/// Integers show nothing but the times that each layout reads in them, and most GUIDs without a version show no more
+/// than that. Integers below 2^32 are more likely counters.
 ///
 /// # Example
 ///

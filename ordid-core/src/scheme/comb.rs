@@ -1,5 +1,5 @@
-//! COMB: random GUIDs whose last bytes are a time, so that SQL Server's `uniqueidentifier`, which
-//! compares the last six bytes first, sees them rise.
+//! COMB: random GUIDs whose last bytes are a time. SQL Server's `uniqueidentifier` compares the last six bytes first,
+//! so they rise there.
 //!
 //! | scheme | time | where | rises in |
 //! |---|---|---|---|
@@ -10,16 +10,15 @@
 //! | [`comb_rt_binary`](CombRtBinary) | Unix milliseconds | first six bytes of `ToByteArray` | .NET bytes: Oracle `RAW(16)`, SQLite `BLOB` |
 //! | [`comb_efcore`](CombEfCore) | .NET ticks, one a key | last eight bytes | SQL Server |
 //!
-//! All keep version 4, and all but EF Core's keep RFC 9562's variant. The originals leave the order
-//! of keys of the same time to chance. Here a count follows the time, in the bits that the column's
-//! comparison takes next, and random bits follow the count. So a key that ordid made is a key that
-//! the original could have made.
+//! All keep version 4, and all but EF Core's keep RFC 9562's variant. In the originals, keys of the same time are in
+//! random order. Here a count follows the time, in the bits that the column's comparison reads next, and random bits
+//! follow the count. So the original could have made every key that ordid makes.
 //!
-//! Keys of version 4 with a high variant are what MariaDB's `UUID` compares by its last segment
-//! first. A COMB with its time there rises in that type, but not in a `BINARY(16)`. The two orders
-//! part after 14 bits of count: where SQL Server takes the second byte of the text's third group
-//! next, MariaDB takes the first. Hence the four bits beside the version are zero in keys that ordid
-//! makes, and the count goes on in the second byte, where both see it rise.
+//! MariaDB's `UUID` compares keys of version 4 by their last segment first, if the variant's high bit is set. A COMB
+//! with its time there rises in that type, but not in a `BINARY(16)`. The orders of SQL Server and MariaDB differ
+//! after 14 bits of count: SQL Server reads the second byte of the text's third group next, MariaDB the first. So the
+//! four bits beside the version are zero in keys that ordid makes, and the count continues in the second byte, where
+//! keys rise in both.
 
 mod datetime;
 mod efcore;

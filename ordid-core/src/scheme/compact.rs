@@ -1,4 +1,4 @@
-//! As short as possible: a layout computed from what you need.
+//! The shortest integer keys for a need: a layout that is computed from years, rate and nodes.
 //!
 //! ```text
 //!  63              n                                                0
@@ -7,19 +7,18 @@
 //! +----------------+------------------------+-----------+------------+
 //! ```
 //!
-//! From a [`Need`] (how many years, how many ids a second at most, how many nodes)
-//! [`CompactLayout::for_need`] finds the unit of time, between 1 ms and 2 s, whose bits are fewest
-//! in all; of several with as many, the finest. Twenty years of two ids a second are 31 bits, which
-//! fit a positive `INTEGER`; 53 bits are what JavaScript and JSON's readers take without loss.
+//! From a [`Need`] (how many years, how many ids a second at most, how many nodes), [`CompactLayout::for_need`] finds
+//! the unit of time, between 1 ms and 2 s, with which keys have the fewest bits. Of several such units it takes the
+//! finest. Twenty years of two ids a second need 31 bits, which fit a positive `INTEGER`. JavaScript and JSON readers
+//! take up to 53 bits without loss.
 //!
-//! A [`Compact`] of your [`CompactNeed`] is the [`Snowflake`](super::Snowflake) of such a layout:
-//! keys, generators, ranges, and what keeps nodes and restarts apart are all described
-//! [there](super::snowflake). An observer of one key does not know 0 bits of the next one.
+//! A [`Compact`] of your [`CompactNeed`] is the [`Snowflake`](super::Snowflake) of such a layout.
+//! [`snowflake`](super::snowflake) describes keys, generators and ranges, and how to keep nodes and restarts apart.
+//! Whoever knows one key can predict the next one.
 //!
-//! What breaks it: more than was said. More ids than [`Need::ids_per_second`] run ahead of the
-//! clock or wait, by the generator's [`Policy`](crate::generator::Policy). After
-//! [`ends_at_unix_millis`](CompactLayout::ends_at_unix_millis) every call is an error; the key of the
-//! next layout is one bit longer, and above all of the one before if its epoch is the same.
+//! If more ids than [`Need::ids_per_second`] are made, they run ahead of the clock or wait, by the generator's
+//! [`Policy`](crate::generator::Policy). After [`ends_at_unix_millis`](CompactLayout::ends_at_unix_millis) every call
+//! is an error. A key of the next layout is one bit longer, and above all keys of this one if the epoch is the same.
 
 use core::marker::PhantomData;
 
@@ -32,16 +31,16 @@ const MOST_SEQUENCE_BITS: u32 = 24;
 /// The mean of the Gregorian calendar: 365.2425 days.
 const YEAR_MILLIS: u128 = 31_556_952_000;
 
-/// What ids are needed for.
+/// What a [`CompactLayout`] has to provide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need {
-    /// When the first id is made, in milliseconds since 1970-01-01T00:00:00Z.
+    /// The time from which ids are made, in milliseconds since 1970-01-01T00:00:00Z.
     pub from_unix_millis: i64,
-    /// For how many years, of 365.2425 days.
+    /// The number of years, of 365.2425 days, for which ids are made.
     pub years: u32,
-    /// The most ids that a node makes in a second.
+    /// The largest number of ids that one node makes in a second.
     pub ids_per_second: u32,
-    /// How many nodes make ids at the same time.
+    /// The number of nodes that make ids at the same time.
     pub nodes: u32,
 }
 
@@ -76,7 +75,7 @@ impl CompactLayout {
     ///
     /// # Panics
     ///
-    /// As [`try_for_need`](Self::try_for_need) fails; in a `const` this is a compile error.
+    /// In the cases in which [`try_for_need`](Self::try_for_need) fails. In a `const` this is a compile error.
     pub const fn for_need(need: Need) -> Self {
         match Self::find(need) {
             Ok(layout) => layout,
@@ -84,11 +83,11 @@ impl CompactLayout {
         }
     }
 
-    /// As [`for_need`](Self::for_need), for a need that is not known when the program is compiled.
+    /// As [`for_need`](Self::for_need), for a need that is only known at run time.
     ///
     /// # Errors
     ///
-    /// If no layout of at most 63 bits will do, or years, ids or nodes are zero; the error
+    /// If no layout of at most 63 bits meets the need, or if years, ids or nodes are zero; the error
     /// [`is_unsupported`](Error::is_unsupported).
     pub fn try_for_need(need: Need) -> Result<Self, Error> {
         Self::find(need).map_err(|why| Error::unsupported(alloc::format!("{why}: {need:?}")))
@@ -129,27 +128,27 @@ impl CompactLayout {
         }
     }
 
-    /// Returns the bits of a key.
+    /// Returns the number of bits of a key.
     pub const fn bits(self) -> u32 {
         self.time_bits + self.node_bits + self.sequence_bits
     }
 
-    /// Returns the milliseconds of a tick.
+    /// Returns the length of a tick in milliseconds.
     pub const fn unit_millis(self) -> u32 {
         self.unit_millis
     }
 
-    /// Returns the bits of the ticks.
+    /// Returns the number of bits of the time, in ticks.
     pub const fn time_bits(self) -> u32 {
         self.time_bits
     }
 
-    /// Returns the bits of the node.
+    /// Returns the number of bits of the node.
     pub const fn node_bits(self) -> u32 {
         self.node_bits
     }
 
-    /// Returns the bits of the sequence.
+    /// Returns the number of bits of the sequence.
     pub const fn sequence_bits(self) -> u32 {
         self.sequence_bits
     }
@@ -159,8 +158,8 @@ impl CompactLayout {
         self.epoch_unix_millis
     }
 
-    /// Returns when the last tick is over, in milliseconds since 1970-01-01T00:00:00Z: from then on
-    /// no id can be made. At most `i64::MAX`.
+    /// Returns when the last tick ends, in milliseconds since 1970-01-01T00:00:00Z. From then on no id can be made.
+    /// At most `i64::MAX`.
     pub const fn ends_at_unix_millis(self) -> i64 {
         let ticks = 1_i64 << self.time_bits;
         self.epoch_unix_millis
@@ -173,17 +172,16 @@ const fn bits_of(count: u128) -> u32 {
     128 - count.saturating_sub(1).leading_zeros()
 }
 
-/// A need with a name: what [`Compact`] is a layout for.
+/// A named [`Need`], for which [`Compact`] is the layout.
 pub trait CompactNeed: 'static {
     /// The scheme's name.
     const NAME: &'static str;
-    /// What its ids are needed for.
+    /// The need that the layout has to meet.
     const NEED: Need;
 }
 
-/// A need of numbers, so that a key type can write it down:
-/// `compact(from = "2026-01-01", years = 20, ids_per_second = 2, nodes = 1)`. Its scheme's name is
-/// `compact`.
+/// A need given by numbers, so that a key type's attribute can state it:
+/// `compact(from = "2026-01-01", years = 20, ids_per_second = 2, nodes = 1)`. Its scheme's name is `compact`.
 ///
 /// # Example
 ///
@@ -254,7 +252,7 @@ impl<const FROM: i64, const YEARS: u32, const IDS: u32, const NODES: u32> Compac
 pub struct Compact<N>(PhantomData<fn() -> N>);
 
 impl<N: CompactNeed> Compact<N> {
-    /// The layout, for its bits and its end.
+    /// The computed layout.
     pub const LAYOUT: CompactLayout = CompactLayout::for_need(N::NEED);
 }
 

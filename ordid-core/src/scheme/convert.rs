@@ -1,4 +1,4 @@
-//! UUIDs turned into other forms of themselves: version 1 in all its byte orders.
+//! Conversions of UUIDs to other forms: version 1 in all its byte orders.
 //!
 //! | from, and back | keeps | refuses |
 //! |---|---|---|
@@ -7,9 +7,8 @@
 //! | version 1, `UuidCreateSequential` shuffled for SQL Server | all | what is no version 1 after the shuffle |
 //! | version 1, MySQL's `UUID_TO_BIN(x, 1)` | all | other versions, whose order the swap would destroy |
 //!
-//! Nothing is guessed: a value of another version gives an error that
-//! [`is_layout`](Error::is_layout), bytes that have come from no version 1, or a bit that is not
-//! known, one that [`is_conversion`](Error::is_conversion).
+//! Nothing is guessed. A value of another version gives an error that [`is_layout`](Error::is_layout). Bytes that are
+//! not those of a version 1, and a bit that is unknown, give an error that [`is_conversion`](Error::is_conversion).
 //!
 //! # References
 //!
@@ -33,23 +32,22 @@ use crate::{
 /// The highest bit of a clock sequence.
 const TOP: u16 = 1 << 13;
 
-/// The highest bit of a clock sequence, which [`uuid_v1_rearranged`](super::uuid_v1_rearranged) has
-/// no room for.
+/// The highest bit of a clock sequence. A [`uuid_v1_rearranged`](super::uuid_v1_rearranged) has no room for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClockSeqTop {
-    /// It was 0: the fourth group of the original began with 8 or 9.
+    /// The bit is 0: the fourth group of the original began with 8 or 9.
     Zero,
-    /// It was 1: the fourth group of the original began with a or b.
+    /// The bit is 1: the fourth group of the original began with a or b.
     One,
-    /// It is not known.
+    /// The bit is not known.
     Unknown,
 }
 
-/// Turns version 1 into version 6.
+/// Converts version 1 to version 6.
 ///
 /// # Errors
 ///
-/// Another version or variant: the error [`is_layout`](Error::is_layout).
+/// Another version or variant gives an error that [`is_layout`](Error::is_layout).
 ///
 /// # Example
 ///
@@ -66,7 +64,7 @@ pub fn v1_to_v6(raw: &Uuid) -> Result<Uuid, Error> {
     UuidV6::pack(UuidV1::unpack(raw)?)
 }
 
-/// Turns version 6 into version 1.
+/// Converts version 6 to version 1.
 ///
 /// # Errors
 ///
@@ -75,7 +73,7 @@ pub fn v6_to_v1(raw: &Uuid) -> Result<Uuid, Error> {
     UuidV1::pack(UuidV6::unpack(raw)?)
 }
 
-/// Rearranges version 1, and returns beside it the bit that the way back needs.
+/// Rearranges version 1, and also returns the bit that the conversion back needs.
 ///
 /// # Errors
 ///
@@ -97,7 +95,7 @@ pub fn v1_to_rearranged(raw: &Uuid) -> Result<(Uuid, ClockSeqTop), Error> {
     without_top(UuidV1::unpack(raw)?)
 }
 
-/// As [`v1_to_rearranged`], of version 6.
+/// As [`v1_to_rearranged`], but for version 6.
 ///
 /// # Errors
 ///
@@ -106,17 +104,17 @@ pub fn v6_to_rearranged(raw: &Uuid) -> Result<(Uuid, ClockSeqTop), Error> {
     without_top(UuidV6::unpack(raw)?)
 }
 
-/// Turns a rearranged version 1 back.
+/// Converts a rearranged version 1 back.
 ///
 /// # Errors
 ///
-/// As [`v1_to_v6`]. With [`ClockSeqTop::Unknown`] the error [`is_conversion`](Error::is_conversion):
-/// two originals are possible, and one of them may be another row's key.
+/// As [`v1_to_v6`]. With [`ClockSeqTop::Unknown`], the error [`is_conversion`](Error::is_conversion): two originals
+/// are possible, and one of them may be another row's key.
 pub fn rearranged_to_v1(raw: &Uuid, top: ClockSeqTop) -> Result<Uuid, Error> {
     UuidV1::pack(with_top(raw, top)?)
 }
 
-/// Turns a rearranged version 1 into version 6.
+/// Converts a rearranged version 1 to version 6.
 ///
 /// # Errors
 ///
@@ -156,11 +154,11 @@ fn with_top(raw: &Uuid, top: ClockSeqTop) -> Result<Parts, Error> {
     })
 }
 
-/// Shuffles version 1 for SQL Server, as is recommended after `UuidCreateSequential`, and as
-/// `NEWSEQUENTIALID` does: the bytes of the first three groups are reversed ([`guid::swap`]).
+/// Shuffles version 1 for SQL Server, as is recommended after `UuidCreateSequential`, and as `NEWSEQUENTIALID` does:
+/// the bytes of each of the first three groups are reversed ([`guid::swap`]).
 ///
-/// The result shows version and variant no more, or wrong ones. In SQL Server the shuffled keys of
-/// one node and clock sequence rise with time; unshuffled ones fall back every 256 ticks.
+/// The result no longer shows its version and variant, or shows wrong ones. In SQL Server the shuffled keys of one
+/// node and clock sequence rise with time; unshuffled keys fall back every 256 ticks.
 ///
 /// # Errors
 ///
@@ -170,11 +168,11 @@ pub fn v1_to_sequential(raw: &Uuid) -> Result<Uuid, Error> {
     Ok(Uuid::from_bytes(guid::swap(raw.as_bytes())))
 }
 
-/// Turns a shuffled version 1 back.
+/// Converts a shuffled version 1 back.
 ///
 /// # Errors
 ///
-/// If the value is no shuffled version 1; the error [`is_conversion`](Error::is_conversion).
+/// If the value is not a shuffled version 1; the error [`is_conversion`](Error::is_conversion).
 pub fn sequential_to_v1(raw: &Uuid) -> Result<Uuid, Error> {
     let v1 = Uuid::from_bytes(guid::swap(raw.as_bytes()));
     checked(v1, || {
@@ -182,12 +180,12 @@ pub fn sequential_to_v1(raw: &Uuid) -> Result<Uuid, Error> {
     })
 }
 
-/// Returns the bytes that MySQL's `UUID_TO_BIN(x, 1)` makes of version 1: `time_high` with the
-/// version, `time_mid`, `time_low`, the rest as it is. They compare as the keys do.
+/// Returns the bytes that MySQL's `UUID_TO_BIN(x, 1)` returns for version 1: `time_high` with the version,
+/// `time_mid`, `time_low`, and the rest unchanged. They sort as the keys do.
 ///
 /// # Errors
 ///
-/// As [`v1_to_v6`]: the swap would take the order from other versions.
+/// As [`v1_to_v6`]: for other versions the swap would destroy the order.
 ///
 /// # Example: the manual's
 ///
@@ -206,11 +204,11 @@ pub fn v1_to_mysql_swapped(raw: &Uuid) -> Result<[u8; 16], Error> {
     Ok(*Uuid::from_u64_pair(1 << 60 | parts.ticks, low).as_bytes())
 }
 
-/// Turns bytes of MySQL's `UUID_TO_BIN(x, 1)` back: `BIN_TO_UUID(x, 1)`, for version 1.
+/// Converts the bytes of MySQL's `UUID_TO_BIN(x, 1)` back, for version 1, as `BIN_TO_UUID(x, 1)` does.
 ///
 /// # Errors
 ///
-/// If they are no swapped version 1; the error [`is_conversion`](Error::is_conversion).
+/// If they are not a swapped version 1; the error [`is_conversion`](Error::is_conversion).
 pub fn mysql_swapped_to_v1(bytes: &[u8; 16]) -> Result<Uuid, Error> {
     let swapped = Uuid::from_bytes(*bytes);
     let (ticks, low) = swapped.as_u64_pair();

@@ -1,5 +1,4 @@
-//! Numbers of a count that a store keeps: a database's sequence or row, ticket servers, Redis,
-//! ZooKeeper.
+//! Numbers from a counter that a store keeps: a database's sequence or row, ticket servers, Redis or ZooKeeper.
 //!
 //! ```text
 //!  63 62                                                            0
@@ -13,9 +12,9 @@
 //! | [`Sequence`] | one counter | the order of reservation |
 //! | [`Tickets`] | several counters that share the numbers by their remainders, such as Flickr's ticket servers | none across the counters |
 //!
-//! Nothing is in such a key but its number: no time, and nothing unknown of the next one. What
-//! reserves the numbers is a [`SegmentSource`](crate::coordination::SegmentSource); what makes keys of
-//! them a [`SegmentGenerator`](crate::generator::SegmentGenerator).
+//! Such a key contains only its number: it has no time, and whoever knows one key can predict the next. A
+//! [`SegmentSource`](crate::coordination::SegmentSource) reserves the numbers, and a
+//! [`SegmentGenerator`](crate::generator::SegmentGenerator) makes keys from them.
 
 use core::{convert::Infallible, marker::PhantomData};
 

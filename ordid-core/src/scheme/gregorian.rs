@@ -22,7 +22,7 @@ pub(super) const COUNTED_BITS: u32 = 13;
 /// The fields of a UUID of version 1 or 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// 100 nanoseconds since 1582-10-15T00:00:00Z: 60 bits, which end in the year 5236.
+    /// Units of 100 nanoseconds since 1582-10-15T00:00:00Z: 60 bits, which end in the year 5236.
     pub ticks: u64,
     /// The clock sequence: 14 bits; 13 in the rearranged form of 2017.
     pub clock_seq: u16,

@@ -7,21 +7,20 @@
 //! +------------------------------------------+-----------+----------+
 //! ```
 //!
-//! The epoch is 2011-08-24T21:07:01.721Z. These are all 64 bits of a signed `bigint`: the original's
-//! keys turn negative on 2046-06-27T17:00:49.497Z, and sort below all that were made before. Ours is
-//! the [`Snowflake`] of the 63 bits below: until then the keys are the same, and from then on every
-//! call is an error. Keys compare as numbers.
+//! The epoch is 2011-08-24T21:07:01.721Z. These are all 64 bits of a signed `bigint`. So the original's keys turn
+//! negative on 2046-06-27T17:00:49.497Z, and sort below all that were made before. This scheme is the [`Snowflake`]
+//! of the lower 63 bits: until then its keys are the same, and from then on every call is an error. Keys compare as
+//! numbers.
 //!
-//! The original is a function in PostgreSQL, one in each shard's schema, and its sequence is
-//! `nextval % 1024`. That goes down inside a millisecond wherever the sequence passes a multiple of
-//! 1,024, and past 1,024 keys in a millisecond it repeats. A generator here counts from zero in each
-//! millisecond: it never goes down, and what is more carries into the next one. All that
-//! [`snowflake`](super::snowflake) says of nodes, restarts and forks holds for shards.
+//! The original is a function in PostgreSQL, one in each shard's schema, and its sequence is `nextval % 1024`. Within
+//! a millisecond its keys fall wherever the sequence passes a multiple of 1,024, and they repeat after 1,024 keys. A
+//! generator of ordid counts from zero in each millisecond. Its keys never fall, and when the sequence is used up it
+//! goes on in the next millisecond. The rules of [`snowflake`](super::snowflake) about nodes, restarts and forks
+//! apply to shards, too.
 //!
-//! [`create_function_sql`] writes the original's function, and [`create_rising_function_sql`] one
-//! without its faults; [`Shards`] is a migration of many. What a function makes and what a generator makes must not share a shard, since
-//! neither knows of the other. An observer of one key does not know 0
-//! bits of the next one.
+//! [`create_function_sql`] writes the original's function, and [`create_rising_function_sql`] one without its faults.
+//! [`Shards`] writes a migration for many shards. A function and a generator must not share a shard, because neither
+//! knows the other's keys. Whoever knows one key can predict the next one.
 //!
 //! # References
 //!
@@ -43,7 +42,7 @@ use crate::{
     },
 };
 
-/// Instagram's layout, below the sign.
+/// Instagram's layout, without the sign bit.
 #[derive(Debug)]
 pub enum InstagramLayout {}
 
@@ -79,22 +78,22 @@ pub type Instagram = Snowflake<InstagramLayout>;
 pub type Shard = SnowflakeNode<InstagramLayout>;
 
 generator_alias! {
-    /// Makes Instagram's keys for a shard ([`with_node`](OrderedGenerator::with_node)), strictly rising
-    /// over all threads that share it.
+    /// Makes Instagram's keys for one shard ([`with_node`](OrderedGenerator::with_node)), strictly rising over all
+    /// threads that share it.
     InstagramGenerator<C, E> = OrderedGenerator<Instagram, C, E>
 }
 
-/// Writes the statement that creates the original's function `next_id()` in a shard's schema of
-/// PostgreSQL, on a sequence of that schema.
+/// Returns the statement that creates the original's function `next_id()` in a shard's schema of PostgreSQL, with a
+/// sequence of that schema.
 ///
-/// Schema and sequence have to be there when it is *called*. Names are quoted: they are taken as
-/// they are, capital letters and all. The function is the original's, with its faults, but for one:
-/// it raises an error where the key would be negative, from 2046 on or before 2011.
+/// The schema has to exist when the statement runs, and the sequence when the function is *called*. Names are quoted,
+/// so capital letters are kept. The function is the original's, with its faults, except for one: it raises an error
+/// if the key would be negative, from 2046 on or before 2011.
 ///
 /// # Errors
 ///
-/// A name that is empty, or longer than the 63 bytes that PostgreSQL keeps, or has a NUL, a
-/// backslash, or the text `$ordid$`, gives an error that [`is_parse`](Error::is_parse).
+/// A name that is empty, longer than the 63 bytes that PostgreSQL keeps, or contains a NUL, a backslash, or the text
+/// `$ordid$`, gives an error that [`is_parse`](Error::is_parse).
 ///
 /// # Example
 ///
@@ -135,15 +134,14 @@ BEGIN
     ))
 }
 
-/// Writes the statement that creates a function `next_id()` as [`create_function_sql`] does, whose
-/// keys rise strictly over all sessions of the database, and never repeat.
+/// Returns the statement that creates a function `next_id()` as [`create_function_sql`] does, but with keys that rise
+/// strictly over all sessions of the database, and never repeat.
 ///
-/// The sequence has to be its own. It does not count keys: it keeps the newest one, without its
-/// shard, and a call makes it the next or the first of the clock's millisecond, whichever is higher.
-/// So past 1,024 keys a millisecond goes on in the next, and a clock that steps back is held for as
-/// long as it takes. Calls take turns by an advisory lock, which each gives back at its end and not
-/// at the transaction's. As with every sequence, keys may commit in another order than they were
-/// made.
+/// The function needs a sequence that nothing else uses. The sequence does not count keys. It keeps the newest key,
+/// without its shard. A call raises it by one, or to the first key of the clock's millisecond, whichever is higher.
+/// So after 1,024 keys in a millisecond the function goes on in the next one, and when the clock steps back, keys go
+/// on from the newest. Calls take turns by an advisory lock, which each call releases at its end and not at the end
+/// of the transaction. As with every sequence, keys may be committed in another order than they were made.
 ///
 /// # Errors
 ///

@@ -1,37 +1,38 @@
-//! Version 7 inside, version 4 outside: keys whose time strangers cannot read.
+//! Keys whose time strangers cannot read: version 7 in the database, version 4 outside of it.
 //!
 //! ```text
 //! inside   | unix_ts_ms (48)                 | 7 | rand_a (12) | var | rand_b (62) |
 //! outside  | unix_ts_ms XOR hash of the rest | 4 | rand_a (12) | var | rand_b (62) |
 //! ```
 //!
-//! The database keeps the ordered key; what leaves the house, in links and in answers, has its time
-//! masked. A key type with a mask writes the masked form alone: `Display`, `Debug`, `FromStr` and serde have
-//! no other, and the key inside is had by [`MaskedKey::unmasked`]. The time is masked by the lower 48 bits of SipHash-2-4 over the 74 other bits, under a key of 128 bits. The
-//! way back is the same. The form and its bytes are those of the project uuidv47.
+//! The database keeps the ordered key. In ids that leave the program, such as those in links and in answers, the time
+//! is masked. A key type with a mask writes only the masked form: `Display`, `Debug`, `FromStr` and serde have no
+//! other, and [`MaskedKey::unmasked`] returns the text of the key inside. The time is XORed with the lower 48 bits of
+//! SipHash-2-4 of the other 74 bits, under a key of 128 bits. Unmasking is the same operation. The form and its bytes
+//! are those of the project uuidv47.
 //!
 //! # What it does not do
 //!
-//! - **It is not encryption**, and a masked id is no secret, no token and no proof: any version 4
-//!   unmasks to some version 7. Whoever holds the mask's key reads all times of all ids; a lost key
-//!   loses all masked ids in circulation; and there is no room in an id to say by which of several
-//!   keys it was masked.
-//! - **The 74 bits stay as they are.** They are the key's counter and random bits, in the clear:
-//!   - two ids whose 74 bits are equal have equal masks, so that the XOR of both ids is the XOR of
-//!     their times. With 74 random bits, that takes about twenty thousand million ids for a chance
-//!     of one in a hundred. **Schemes whose tail is a counter without entropy give their times
-//!     away**: mask none of them.
-//!   - [`uuid_v7`](super::uuid_v7), dense: 41 bits drawn once a millisecond, 32 once a key. The
-//!     tails of different milliseconds are equal as rarely as any 73 random bits are, so the times
-//!     hold. But the ids of one millisecond show neighbouring counters: that they are of one
-//!     millisecond, in which order they were made, and how many lie between, is seen by all; and of
-//!     the next one in the millisecond, **32 bits** are unknown.
-//!   - [`uuid_v7_unguessable`](super::uuid_v7_unguessable): the same of its counter, whose start has
-//!     17 bits, and which strangers share more often; 56 bits of the next are unknown.
-//!   - [`uuid_v7_sub_millis`](super::uuid_v7_sub_millis): the fraction of the millisecond is seen.
-//! - Masked ids do not rise. Sort and page by the key inside, and take [cursors](crate::page::Cursor) from strangers, not
-//!   ids: **never compare an id from outside by `<` or `>`**. Whoever sees which rows are listed before an id of their own
-//!   making reads the time of those rows, one bit after the other. A cursor has a hash that only the mask makes.
+//! - **It is not encryption**, and a masked id is no secret, no token and no proof: any version 4 unmasks to some
+//!   version 7. Whoever has the mask's key can read the times of all ids. If the key is lost, all masked ids in
+//!   circulation are lost, too. An id has no room to say by which of several keys it was masked.
+//! - **The 74 bits stay as they are.** They are the key's counter and random bits, unencrypted:
+//!   - Two ids with equal 74 bits have equal masks, so the XOR of the two ids is the XOR of their times. With 74
+//!     random bits, the chance of such a pair is one in a hundred among about twenty thousand million ids. **Schemes
+//!     whose last 74 bits are a counter without entropy give their times away**: do not mask them.
+//!   - [`uuid_v7`](super::uuid_v7), dense: 41 bits are drawn once a millisecond, and 32 for each key. The 74 bits of
+//!     two keys of different milliseconds are equal as rarely as any 73 random bits are, so the times stay hidden.
+//!     But the ids of one millisecond have neighbouring counters. Everybody can see that they are of one millisecond,
+//!     in which order they were made, and how many are between them. Of the next one in the millisecond, **32 bits**
+//!     are unknown.
+//!   - [`uuid_v7_unguessable`](super::uuid_v7_unguessable): the same applies to its counter. The counter's start has
+//!     only 17 bits, so ids of different milliseconds have the same one more often; 56 bits of the next id are
+//!     unknown.
+//!   - [`uuid_v7_sub_millis`](super::uuid_v7_sub_millis): everybody can see the fraction of the millisecond.
+//! - Masked ids do not rise. Sort and page by the key inside. Accept [cursors](crate::page::Cursor) from strangers,
+//!   not ids: **never compare an id from outside by `<` or `>`**. Whoever sees which rows are listed before an id
+//!   that they made up can find the times of those rows, one bit after the other. A cursor has a hash that cannot be
+//!   computed without the mask.
 //!
 //! # References
 //!
@@ -50,9 +51,9 @@ use crate::{
     key::{KeyType, RawKey as _, Scheme, SchemeText},
 };
 
-/// Masks the time of UUIDs of version 7, and reads it again.
+/// Masks the time of UUIDs of version 7, and unmasks it.
 ///
-/// Its debug text hides the key, and dropping it overwrites the key.
+/// Its `Debug` text hides the key, and dropping it overwrites the key.
 ///
 /// # Example
 ///
@@ -73,19 +74,18 @@ pub struct UuidMask {
 }
 
 impl UuidMask {
-    /// Makes a mask of the two halves of a SipHash key: 128 random bits, kept secret.
+    /// Makes a mask from the two halves of a SipHash key: 128 random bits that are kept secret.
     ///
-    /// Of a key given as 16 bytes, each half is eight of them with the lowest first
-    /// (`u64::from_le_bytes`).
+    /// If the key is given as 16 bytes, each half is eight of them, least significant first (`u64::from_le_bytes`).
     pub const fn new(k0: u64, k1: u64) -> Self {
         Self { k0, k1 }
     }
 
-    /// Returns the form for outside, of version 4.
+    /// Returns the masked form, of version 4.
     ///
     /// # Errors
     ///
-    /// A UUID of another version or variant is refused; the error [`is_layout`](Error::is_layout).
+    /// A UUID of another version or variant gives an error that [`is_layout`](Error::is_layout).
     pub fn mask(&self, key: &Uuid) -> Result<Uuid, Error> {
         check::<UuidV7>(key)?;
         Ok(self.turn(key, 4))
@@ -93,13 +93,12 @@ impl UuidMask {
 
     /// Returns the key inside, of version 7.
     ///
-    /// An id that was never masked, or was masked with another key, unmasks to a key with a wrong
-    /// time: look it up, and believe only what is found.
+    /// An id that was never masked, or that was masked with another key, unmasks to a key with a wrong time. So look
+    /// the key up, and trust it only if a row has it.
     ///
     /// # Errors
     ///
-    /// A UUID of another version than 4, or of another variant, is refused; the error
-    /// [`is_layout`](Error::is_layout).
+    /// A UUID of another version than 4, or of another variant, gives an error that [`is_layout`](Error::is_layout).
     pub fn unmask(&self, outside: &Uuid) -> Result<Uuid, Error> {
         check::<UuidV4>(outside)?;
         Ok(self.turn(outside, 7))
@@ -137,8 +136,8 @@ impl UuidMask {
     }
 }
 
-/// The key does not stay in memory after use. Copies in registers, on the stack of a call, and where the mask was moved
-/// from are not overwritten.
+/// The key does not stay in memory after use. But copies in registers, on the stack of a call, and in the place where
+/// the mask was moved from are not overwritten.
 impl Drop for UuidMask {
     fn drop(&mut self) {
         self.wipe();
@@ -153,7 +152,7 @@ impl fmt::Debug for UuidMask {
     }
 }
 
-/// A scheme of UUIDs of version 7, whose time can be masked.
+/// A scheme of UUIDs of version 7, whose time a [`UuidMask`] can mask.
 #[diagnostic::on_unimplemented(
     message = "keys of scheme `{Self}` cannot be masked: they are not of version 7",
     label = "not of version 7",
@@ -166,13 +165,13 @@ impl Maskable for UuidV7 {}
 impl Maskable for UuidV7SubMillis {}
 impl Maskable for UuidV7Unguessable {}
 
-/// A key type whose keys are masked where they leave the house: `#[ordid(mask = MASK)]`.
+/// A key type whose keys are masked when they leave the program: `#[ordid(mask = MASK)]`.
 ///
-/// The derive makes `Display`, `FromStr`, `Debug` and serde take the masked form, so that nobody has to think
-/// of it; columns of databases keep the key inside, and so do [`to_raw`](KeyType::to_raw) and the conversions
-/// to and from `Uuid`. Keep the mask as long as masked ids are in circulation. These are links and clients'
-/// data, and also whatever the program itself keeps by serde, such as JSON in a column or the journal of a
-/// flush: with another mask, they are read as other keys.
+/// The derive makes `Display`, `FromStr`, `Debug` and serde use the masked form, so that nobody can forget it.
+/// Columns of databases keep the key inside, and so do [`to_raw`](KeyType::to_raw) and the conversions to and from
+/// `Uuid`. Keep the mask as long as masked ids are in use. These are ids in links and in clients' data, but also in
+/// data that the program itself stores by serde, such as JSON in a column or the journal of a flush. With another
+/// mask, they are read as other keys.
 ///
 /// # Example: what the derive writes
 ///
@@ -217,17 +216,17 @@ pub trait MaskedKey: KeyType<Raw = Uuid, Scheme: Maskable> {
     /// Returns the mask.
     fn uuid_mask() -> &'static UuidMask;
 
-    /// Returns the form for outside, of version 4.
+    /// Returns the masked form, of version 4.
     fn masked(self) -> Uuid {
         Self::uuid_mask().turn(&self.to_raw(), 4)
     }
 
-    /// Returns the key inside: see [`UuidMask::unmask`] for what it cannot know.
+    /// Returns the key inside; see [`UuidMask::unmask`] for its limits.
     ///
     /// # Errors
     ///
-    /// A UUID of another version than 4, or of another variant, is refused; the error
-    /// [`is_layout`](Error::is_layout), and says so if it is a key that was not masked.
+    /// A UUID of another version than 4, or of another variant, gives an error that [`is_layout`](Error::is_layout).
+    /// The message says so if it is a key that was not masked.
     fn from_masked(outside: &Uuid) -> Result<Self, Error> {
         if !UuidV4::check(outside) {
             return Err(not_masked::<Self>(outside));
@@ -241,7 +240,7 @@ pub trait MaskedKey: KeyType<Raw = Uuid, Scheme: Maskable> {
         Self::uuid_mask().seal(&self.to_raw(), Self::NAME, cursor)
     }
 
-    /// Returns the text of the key inside, prefix and all: for people and programs that may know its time.
+    /// Returns the text of the key inside, with its prefix, for people and programs that may know its time.
     fn unmasked(self) -> impl fmt::Display {
         SchemeText::<Self::Scheme> {
             raw: self.to_raw(),
@@ -253,7 +252,7 @@ pub trait MaskedKey: KeyType<Raw = Uuid, Scheme: Maskable> {
     ///
     /// # Errors
     ///
-    /// Another text gives an error that [`is_parse`](Error::is_parse), and a masked one an error that
+    /// Any other text gives an error that [`is_parse`](Error::is_parse), and a masked one an error that
     /// [`is_layout`](Error::is_layout).
     fn parse_unmasked(text: &str) -> Result<Self, Error> {
         Self::from_raw(Self::Scheme::parse_text(Self::PREFIX, text)?)

@@ -1,14 +1,14 @@
-//! Medo.Uuid7's form for SQL Server, to read: what `Uuid7.NewMsSqlUniqueIdentifier` makes.
+//! Medo.Uuid7's form for SQL Server, which `Uuid7.NewMsSqlUniqueIdentifier` makes. ordid only reads it.
 //!
 //! ```text
 //! wire  | w0 w1 w2 w3 w4 w5 | w6       | w7    | w8         | w9     | w10 ... w15             |
 //!       | random            | 7, c11-8 | c7-0  | 10, c25-20 | c19-12 | Unix milliseconds       |
 //! ```
 //!
-//! "Wire" is the order of .NET's `Guid.ToByteArray`; `c` is a counter of 26 bits. The version stands
-//! where it is in the wire order, so in the text it is the third digit of the third group: RFC 9562
-//! reads another version there, or none. ordid makes no such keys: its own for SQL Server,
-//! [`uuid_v8_sql_server`](super::uuid_v8_sql_server), are valid UUIDs.
+//! "Wire" is the order of .NET's `Guid.ToByteArray`; `c` is a counter of 26 bits. The version is in its usual place
+//! in the wire order, so in the text it is the third digit of the third group, and RFC 9562 reads another version, or
+//! none. ordid makes no such keys: its own keys for SQL Server, [`uuid_v8_sql_server`](super::uuid_v8_sql_server),
+//! are valid UUIDs.
 //!
 //! # References
 //!
@@ -74,6 +74,8 @@ pub struct Parts {
     pub unix_ts_ms: u64,
 }
 
+impl RisesInSqlServer for Medo {}
+
 /// # Example: a key, taken apart
 ///
 /// ```
@@ -85,8 +87,6 @@ pub struct Parts {
 /// assert_eq!(Medo::pack(parts)?, key);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-impl RisesInSqlServer for Medo {}
-
 impl Layout for Medo {
     type Parts = Parts;
 

@@ -1,27 +1,27 @@
-//! Keys that are made of names: the same name in the same namespace gives the same key, in each
-//! program and on each day.
+//! Keys that are computed from names: the same name in the same namespace gives the same key, in every program and at
+//! any time.
 //!
-//! An import that runs twice makes the same keys twice, and so does a request that is sent again. The
-//! database then refuses what is already there, where a generated key would be stored a second time.
+//! An import that runs twice makes the same keys twice, and so does a request that is sent again. The database then
+//! refuses rows that it already has, whereas rows with generated keys would be stored a second time.
 //!
 //! ```text
 //! key of (namespace, [a])       = hash(namespace || a)
 //! key of (namespace, [a, b])    = hash(hash(namespace || a) || b)
 //! ```
 //!
-//! A key of one part is that of RFC 9562. Of several parts, each is a name in the namespace that the
-//! parts before it make. So parts do not run into each other: `["ab", "c"]`, `["a", "bc"]`, `["abc"]`
-//! and `["abc", ""]` are four keys. Every library and database with version 5 can make them, one call
+//! The key of one part is that of RFC 9562. If there are several parts, each is a name in the namespace that the
+//! parts before it make. So parts do not run into each other: `["ab", "c"]`, `["a", "bc"]`, `["abc"]` and
+//! `["abc", ""]` give four different keys. Every library and database with version 5 can compute them, with one call
 //! for each part: `uuid_generate_v5(uuid_generate_v5(namespace, 'ab'), 'c')` in PostgreSQL.
 //!
 //! # What it does not do
 //!
-//! - **FromName keys have no order and no time.** A hash is anywhere, so each insert hits another page, as
-//!   with [`uuid_v4`](super::uuid_v4), and columns take them as `unordered(..)` only.
-//! - **They are no secret.** Who knows or guesses the name knows the key.
-//! - A key has 122 bits of the hash. Two names of one key do not happen by chance; somebody who may
-//!   choose both names needs about 2^61 attempts.
-//! - The key type is not part of the name: give each key type a namespace.
+//! - **Named keys have no order and no time.** A hash can be anywhere, so each insert goes to another page, as with
+//!   [`uuid_v4`](super::uuid_v4), and columns take them only as `unordered(..)`.
+//! - **They are no secret.** Whoever knows or guesses the name knows the key.
+//! - A key has 122 bits of the hash. Two names do not get one key by chance; somebody who may choose both names needs
+//!   about 2^61 attempts.
+//! - The key type is not part of the name. Give each key type its own namespace.
 //!
 //! # References
 //!
@@ -31,7 +31,7 @@ use uuid::Uuid;
 
 use crate::key::Scheme;
 
-/// A scheme whose keys are made of names: what [`KeyType::named`](crate::KeyType::named) asks.
+/// A scheme whose keys are computed from names, as [`KeyType::named`](crate::KeyType::named) does.
 #[diagnostic::on_unimplemented(
     message = "keys of scheme `{Self}` are not made of names",
     label = "not made of names",
@@ -39,6 +39,6 @@ use crate::key::Scheme;
             and turn on the feature `named` of `ordid`"
 )]
 pub trait FromName: Scheme<Raw = Uuid> {
-    /// Makes the key of a name in a namespace, as RFC 9562 section 6.5 has it.
+    /// Computes the key of a name in a namespace, as in RFC 9562 section 6.5.
     fn from_name(namespace: &Uuid, name: &[u8]) -> Uuid;
 }

@@ -6,17 +6,15 @@
 //!       | sequence | n1 n0 | n5 n4 n3 n2 | ticks (low) | ticks (upper 48 bits)   |
 //! ```
 //!
-//! "Wire" is the order of .NET's `Guid.ToByteArray`; `n0` to `n5` are the worker's bytes: in the
-//! original a network address, or four bytes of it behind a process number. Ticks are 100 ns since
-//! 0001-01-01. The values have neither version nor variant: they are no RFC 9562 UUIDs, and
-//! MariaDB's `UUID` refuses some of them and orders none.
+//! "Wire" is the order of .NET's `Guid.ToByteArray`; `n0` to `n5` are the worker's bytes: in the original a network
+//! address, or four bytes of it after a process number. Ticks are 100 ns since 0001-01-01. The values have neither
+//! version nor variant, so they are not RFC 9562 UUIDs, and MariaDB's `UUID` refuses some of them and orders none.
 //!
-//! Nothing is random. Whoever knows one key can name the worker's others, and **two generators with
-//! one worker make the same keys**: the caller has to see to it that there are no two (MassTransit
-//! issues #5796 and #5908).
+//! Nothing is random. Whoever knows one key can compute the worker's other keys, and **two generators with one worker
+//! make the same keys**: the caller has to ensure that there are no two (MassTransit issues #5796 and #5908).
 //!
-//! The original counts a sequence of 16 bits within a tick. ordid's generator takes a tick a key, ten
-//! million a second, and leaves the sequence zero.
+//! The original counts a sequence of 16 bits within a tick. ordid's generator uses one tick for each key, ten million
+//! a second, and leaves the sequence zero.
 //!
 //! # References
 //!
@@ -87,7 +85,7 @@ impl Slotted for NewId {
 pub struct Parts {
     /// .NET's ticks: 100 ns since 0001-01-01.
     pub ticks: u64,
-    /// What tells generators apart.
+    /// The worker, which tells generators apart.
     pub worker: [u8; 6],
     /// The count within a tick.
     pub sequence: u16,
@@ -168,7 +166,7 @@ impl TimeOrdered for NewId {
 }
 
 generator_alias! {
-    /// Makes NewIds of one worker, strictly rising over all threads that share it.
+    /// Makes NewIds for one worker, strictly rising over all threads that share it.
     ///
     /// # Example: a worker's key
     ///

@@ -1,8 +1,8 @@
-//! The node of UUID versions 1 and 6: what tells one generator's keys from another's.
+//! The node of UUID versions 1 and 6, which tells one generator's keys from another's.
 //!
-//! A generator is given a [`UuidNode`], or has random bits for one. A key type whose nodes all come
-//! from one place says which, `#[ordid(scheme = uuid_v6(node = Random))]`: its scheme is then
-//! [`WithNode`], and no generator of it has another.
+//! A generator is given a [`UuidNode`], or uses random bits. If all nodes of a key type come from one source, the key
+//! type can name it, `#[ordid(scheme = uuid_v6(node = Random))]`. Its scheme is then [`WithNode`], and all its
+//! generators use this source.
 //!
 //! | source | the node |
 //! |---|---|
@@ -33,7 +33,7 @@ use crate::{
 /// not one. It is the lowest of the first octet.
 const MULTICAST: u64 = 1 << 40;
 
-/// Where a generator's node comes from: random bits unless said otherwise.
+/// The node of a generator: random bits unless another one is given.
 ///
 /// | node | tells of the machine | two generators at the same tick |
 /// |---|---|---|
@@ -41,32 +41,31 @@ const MULTICAST: u64 = 1 << 40;
 /// | [`hashed`](Self::hashed) | who knows the salt can look for the name | differ by node, if it is theirs alone; otherwise by 14 random bits of clock sequence |
 /// | [`danger_exact`](Self::danger_exact) | the address itself | as above |
 ///
-/// Whatever the node, the clock sequence is 14 random bits of the generator. They, and a random
-/// node, are drawn anew in the child of a fork and when the generator follows a clock back. So where
-/// the node is fixed, the new clock sequence is the old one with a chance of 1 in 16,384, and keys
-/// may then repeat those of the same ticks. A policy that never follows a clock back has no such chance.
+/// With every kind of node, the clock sequence is 14 random bits of the generator. They, and a random node, are drawn
+/// anew in the child of a fork and when the generator follows a clock back. So if the node is fixed, the new clock
+/// sequence is the old one with a chance of 1 in 16,384, and keys may then repeat those of the same ticks. A policy
+/// that never follows a clock back avoids this.
 ///
 /// # Keys for a given time
 ///
-/// [`Generator::generate_at`](crate::generator::Generator::generate_at) draws node and clock sequence
-/// anew for each key, since all keys for a millisecond get its first tick. Where the node is fixed,
-/// that would leave 14 bits (of 20 such keys, two would be equal once in a hundred times), so it is
-/// refused: backfill with a random node.
+/// [`Generator::generate_at`](crate::generator::Generator::generate_at) draws node and clock sequence anew for each
+/// key, because all keys for one millisecond have its first tick. With a fixed node, only 14 bits would differ (among
+/// 20 such keys, two would be equal with a chance of one in a hundred), so it returns an error. Backfill with a
+/// random node.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct UuidNode(Option<u64>);
 
 impl UuidNode {
-    /// 47 random bits under the multicast bit, drawn by the generator: the default.
+    /// 47 random bits under the multicast bit, which the generator draws. This is the default.
     pub const RANDOM: Self = Self(None);
 
-    /// 47 bits of a keyed hash of a name, under the multicast bit: SipHash-2-4 with the salt as its
-    /// key. The name is what is known of the machine or of the account, such as its MAC address or
-    /// an account's id.
+    /// Makes a node from a keyed hash of a name: 47 bits of SipHash-2-4 with the salt as its key, under the multicast
+    /// bit. The name identifies the machine or the account, for example by its MAC address or by the account's id.
     ///
-    /// It hides the name only from those who do not know the salt: there are but 2^48 MAC
-    /// addresses, far fewer of known makers, and fewer accounts still, so that whoever knows the
-    /// salt can try them all. With a secret salt the name is as safe as SipHash is a good PRF. Names
-    /// may come to the same 47 bits: among a million, two do with a chance of one in 280.
+    /// The name is hidden only from those who do not know the salt. There are only 2^48 MAC addresses, far fewer of
+    /// known makers, and even fewer accounts, so whoever knows the salt can try them all. With a secret salt the name
+    /// is as safe as SipHash is a good PRF. Different names can have the same 47 bits: among a million names, two do
+    /// with a chance of one in 280.
     ///
     /// # Example
     ///
@@ -84,12 +83,11 @@ impl UuidNode {
         Self(Some(hasher.finish() >> 16 | MULTICAST))
     }
 
-    /// These 48 bits, first octet first, such as the machine's MAC address.
+    /// Makes a node from 48 bits, first octet first, such as the machine's MAC address.
     ///
-    /// Every key then tells the world which machine made it, and with it the maker of its network
-    /// card; RFC 9562 section 8 advises against it. No two generators may have the same one at the
-    /// same time, unless 14 bits of clock sequence are to tell them apart: containers and cloned
-    /// machines often do.
+    /// Every key then tells the world which machine made it, and with that the maker of its network card; RFC 9562
+    /// section 8 advises against it. No two generators may have the same node at the same time, or only 14 bits of
+    /// clock sequence tell their keys apart. Containers and cloned machines often share an address.
     pub const fn danger_exact(node: [u8; 6]) -> Self {
         Self(Some(to_number(node)))
     }
@@ -114,12 +112,12 @@ impl fmt::Debug for UuidNode {
     }
 }
 
-/// Random, so that there can be a generator for the process.
+/// The default is random, so that there can be a generator for the process.
 impl DefaultNode for UuidNode {
     const DEFAULT: Self = Self::RANDOM;
 }
 
-/// Where all nodes of a key type come from.
+/// The source of all nodes of a key type.
 ///
 /// # Example: an account, known when the program runs
 ///
@@ -163,11 +161,11 @@ pub trait NodeSource: DefaultNode + Copy + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     const MISTAKE: Option<&'static str> = None;
 
-    /// Returns the node: always the same one, since keys are made with it one by one.
+    /// Returns the node. It must always be the same one, because it is asked for each key.
     fn node(self) -> UuidNode;
 }
 
-/// The node is given to the generator.
+/// Each generator is given its node.
 impl NodeSource for UuidNode {
     #[inline]
     fn node(self) -> UuidNode {
@@ -207,15 +205,15 @@ macro_rules! sources {
 }
 
 sources! {
-    /// [`UuidNode::RANDOM`], whatever a generator might be given.
+    /// [`UuidNode::RANDOM`] for all generators.
     Random, None => UuidNode::RANDOM;
 
-    /// These 48 bits, first octet first, with the multicast bit, the lowest of the first octet, so
-    /// that they are no network card's address: `Fixed<0x0100_0000_0007>`. Without that bit it does
-    /// not compile.
+    /// These 48 bits, first octet first, for example `Fixed<0x0100_0000_0007>`. The multicast bit, the lowest of the
+    /// first octet, has to be set, so that they are not a network card's address. Without it the type does not
+    /// compile.
     ///
-    /// **All processes of the program have this node**, and but 14 random bits of clock sequence to
-    /// tell their keys of the same tick apart.
+    /// **All processes of the program have this node**, so only 14 random bits of clock sequence tell their keys of
+    /// the same tick apart.
     Fixed<const NODE: u64>, if NODE >> 48 == 0 && NODE & MULTICAST != 0 {
         None
     } else {
@@ -225,10 +223,10 @@ sources! {
         )
     } => UuidNode(Some(NODE));
 
-    /// These 48 bits, first octet first: [`UuidNode::danger_exact`], with what it says of addresses.
+    /// These 48 bits, first octet first; see [`UuidNode::danger_exact`] about addresses.
     ///
-    /// **All processes of the program have this node**, and but 14 random bits of clock sequence to
-    /// tell their keys of the same tick apart.
+    /// **All processes of the program have this node**, so only 14 random bits of clock sequence tell their keys of
+    /// the same tick apart.
     DangerExact<const NODE: u64>, if NODE >> 48 == 0 {
         None
     } else {
@@ -237,10 +235,9 @@ sources! {
 }
 
 settled! {
-    /// The scheme `S`, one of [`UuidV1`](super::UuidV1), [`UuidV6`](super::UuidV6),
-    /// [`UuidV1Rearranged`](super::UuidV1Rearranged) and
-    /// [`UuidCreateSequential`](super::UuidCreateSequential), whose nodes come from the
-    /// [`NodeSource`] `P`.
+    /// The scheme `S` with nodes from the [`NodeSource`] `P`. `S` is one of [`UuidV1`](super::UuidV1),
+    /// [`UuidV6`](super::UuidV6), [`UuidV1Rearranged`](super::UuidV1Rearranged) and
+    /// [`UuidCreateSequential`](super::UuidCreateSequential).
     ///
     /// # Example
     ///

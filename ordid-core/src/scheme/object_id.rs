@@ -12,23 +12,20 @@
 //! +---------------+-----------------------------------------------+
 //! ```
 //!
-//! All of it is most significant byte first; keys compare as their bytes do, and so does the text
-//! of 24 digits. The seconds are unsigned and end on 2106-02-07T06:28:15Z: beyond is an error.
+//! All fields are most significant byte first. Keys compare byte by byte, and so does the text of 24 digits. The
+//! seconds are unsigned and end on 2106-02-07T06:28:15Z; later times are an error.
 //!
-//! One generator's keys rise strictly. Those of several processes are ordered by the second.
-//! The random bytes are drawn per generator and anew in the child of a fork, which the
-//! specification demands and drivers forget.
+//! Keys of one generator rise strictly. Keys of several processes are ordered by the second. The random bytes are
+//! drawn for each generator, and again in the child of a fork, which the specification demands and drivers forget.
 //!
-//! The original's counter starts at random once and wraps to zero, also in the middle of a second:
-//! keys then go down. Ours starts each second at 23 random bits below a zero bit and has
-//! **8,388,608 keys a second**, so that it cannot wrap; then the
-//! [`Overflow`](crate::generator::Overflow) policy acts. An observer of one key does not know 0
-//! bits of the next one of the same second: never take an ObjectId for a secret.
+//! In the original, the counter starts at random once and wraps to zero, even in the middle of a second, so keys
+//! fall. Here it starts each second at 23 random bits below a zero bit and has **8,388,608 keys a second**, so it
+//! cannot wrap. Then the [`Overflow`](crate::generator::Overflow) policy acts. Whoever knows one key can predict the
+//! next one of the same second: never use an ObjectId as a secret.
 //!
-//! Until 2018 the 40 bits were three bytes of a hash of the host's name and two of the process
-//! number: [`LegacyParts`]. The two forms cannot be told apart by a key. [`ObjectIdLegacy`] makes
-//! keys of that form, `#[ordid(scheme = object_id(machine = HostAndProcess))]`, for collections
-//! whose readers expect it.
+//! Until 2018 the 40 bits were three bytes of a hash of the host's name and two of the process number:
+//! [`LegacyParts`]. A key does not show which of the two forms it has. [`ObjectIdLegacy`] makes keys of that form,
+//! `#[ordid(scheme = object_id(machine = HostAndProcess))]`, for collections whose readers expect it.
 //!
 //! # References
 //!
@@ -73,7 +70,7 @@ impl Slotted for ObjectIdScheme {
     const SCALE: TimeScale = SCALE;
     const TICK_BITS: u32 = SECOND_BITS;
     const INDEX_BITS: u32 = 23;
-    /// The counter has one more, which begins as zero.
+    /// The counter has one bit more, which begins as zero.
     const SEED_BITS: u32 = 23;
     const RANDOM_BITS: u32 = 0;
     const IDENTITY: bool = true;
@@ -128,10 +125,9 @@ pub struct Parts {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LegacyParts {
-    /// Seconds since 1970. Drivers of old took them for signed, and so ended in 2038; the bits are
-    /// the same.
+    /// Seconds since 1970. Old drivers read them as a signed number, which ends in 2038; the bits are the same.
     pub seconds: u32,
-    /// 24 bits: of a hash of the host's name.
+    /// 24 bits of a hash of the host's name.
     pub machine: u32,
     /// The lower 16 bits of the process number.
     pub process: u16,
@@ -140,7 +136,7 @@ pub struct LegacyParts {
 }
 
 impl LegacyParts {
-    /// Takes a key apart. Nothing in a key says which form it has; every key has these parts.
+    /// Takes a key apart. Every key has these fields; nothing in a key says which form it has.
     pub fn of(raw: &ObjectId) -> Self {
         let [_, _, _, _, m0, m1, m2, p0, p1, ..] = *raw.as_bytes();
         let Parts {
@@ -154,7 +150,7 @@ impl LegacyParts {
         }
     }
 
-    /// Puts a key together.
+    /// Makes the key from its fields.
     ///
     /// # Errors
     ///
@@ -211,7 +207,7 @@ generator! {
 }
 
 own_key_type! {
-    /// `ObjectId` itself is a key type.
+    /// `ObjectId` itself is a key type, and holds any value.
     ObjectId: ObjectIdScheme
 }
 

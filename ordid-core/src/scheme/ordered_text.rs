@@ -1,5 +1,5 @@
-//! Ordered text: time and random bits and nothing else, written as 22 or 32 characters that sort as
-//! the bytes do.
+//! Ordered text: keys that consist of a time and random bits, written as 22 or 32 characters that sort as the bytes
+//! do.
 //!
 //! ```text
 //! ordered_text_22         48 bits: milliseconds | 80 bits: random            16 bytes, 22 characters
@@ -7,7 +7,7 @@
 //! ordered_text_32         64 bits: milliseconds | 128 bits: random           24 bytes, 32 characters
 //! ```
 //!
-//! What the engine makes of the random part, most significant first:
+//! ordid's generators fill the random part as follows, most significant bits first:
 //!
 //! ```text
 //! ordered_text_22         18 bits: counter | 62 fresh random bits
@@ -15,21 +15,18 @@
 //! ordered_text_32         64 bits: counter | 64 fresh random bits
 //! ```
 //!
-//! Each of them is there twice: with the alphabet `0-9A-Z_a-z~` ([`Tilde`]), and as `.._push` with
-//! that of Firebase, `-0-9A-Z_a-z` ([`Push`]). Time is in milliseconds since 1970, bytes are in
-//! network order, and keys and their texts compare byte by byte. The 128 bits are no RFC 9562 UUID:
-//! they carry neither version nor variant.
+//! Each scheme has two variants: with the alphabet `0-9A-Z_a-z~` ([`Tilde`]), and as `.._push` with that of Firebase,
+//! `-0-9A-Z_a-z` ([`Push`]). Time is in milliseconds since 1970, bytes are in network order, and keys and their texts
+//! compare byte by byte. The 128 bits are not an RFC 9562 UUID: they have neither version nor variant.
 //!
-//! The counter starts each millisecond at 17 (or 63) unpredictable bits below a zero bit and rises by
-//! one a key, for **131,072 keys a millisecond**; then the
-//! [`Overflow`](crate::generator::Overflow) policy acts. Whoever knows a key does not know the fresh
-//! random bits of the next one: 62, 46 or 64. The published original makes no order inside a
-//! millisecond.
+//! The counter starts each millisecond at 17 (or 63) unpredictable bits below a zero bit and rises by one with each
+//! key. After **131,072 keys in a millisecond** the [`Overflow`](crate::generator::Overflow) policy acts. Whoever
+//! knows one key has the fresh random bits of the next one to guess: 62, 46 or 64. In the published original, keys of
+//! one millisecond are in random order.
 //!
-//! What breaks the order: a collation that is not binary, which takes `_` and `~` for nothing or
-//! upper and lower case for the same; and every rule that does not compare byte by byte, so MariaDB's
-//! `UUID` (keys that by chance look like version 1 to 5 sort elsewhere), SQL Server's
-//! `uniqueidentifier` and .NET's byte order.
+//! The order is lost under a collation that is not binary, which may ignore `_` and `~` or the difference between
+//! upper and lower case, and under every rule that does not compare byte by byte: MariaDB's `UUID` (where keys that
+//! by chance look like version 1 to 5 sort elsewhere), SQL Server's `uniqueidentifier` and .NET's byte order.
 //!
 //! With a prefix, keys of 128 bits are TypeIDs and those of 192 bits `prefix_` and the 32 characters
 //! ([`text`]).
@@ -107,7 +104,7 @@ impl<A: Alphabet> Scheme for Text22Time64<A> {
 
     const TEXT: TextForm = A::TEXT_22;
 
-    /// Returns the time, unless it is after the year 10889.
+    /// Returns the time; `None` if it is after the year 10889.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         let (unix_time_ms, _) = raw.as_u64_pair();
         Timestamp::from_unix_millis(unix_time_ms).ok()
@@ -124,7 +121,7 @@ impl<A: Alphabet> Scheme for Text32<A> {
     const TEXT: TextForm = A::TEXT_32;
     const SUFFIX: TextForm = Self::TEXT;
 
-    /// Returns the time, unless it is after the year 10889.
+    /// Returns the time; `None` if it is after the year 10889.
     fn timestamp(raw: &Key192) -> Option<Timestamp> {
         Timestamp::from_unix_millis(fields_of_192(*raw).unix_time_ms).ok()
     }
@@ -326,7 +323,7 @@ impl<A: Alphabet> TimeOrdered for Text32<A> {
 #[cfg(feature = "std")]
 pub type OrderedTextGenerator<S, C = SystemClock, E = ThreadEntropy> = OrderedGenerator<S, C, E>;
 
-/// As above with `std`; without it there are no defaults.
+/// The same type as with `std`, but without defaults.
 #[cfg(not(feature = "std"))]
 pub type OrderedTextGenerator<S, C, E> = OrderedGenerator<S, C, E>;
 

@@ -1,4 +1,4 @@
-//! Percona's 64-bit key: 32 bits of seconds, the low 16 of a node, a 16-bit counter.
+//! Percona's 64-bit key: 32 bits of seconds, the low 16 bits of a node, a 16-bit counter.
 //!
 //! ```text
 //!  63                              31              15              0
@@ -7,24 +7,21 @@
 //! +--------------------------------+---------------+---------------+
 //! ```
 //!
-//! A `BIGINT UNSIGNED`: from 2038-01-19 on the highest bit is one, so a signed column would have
-//! keys fall below zero; use an unsigned one, or [`snowflake`](super::snowflake). The seconds end on
-//! 2106-02-07T06:28:15Z: beyond is an error. Keys compare as numbers, and so do their bytes, most
-//! significant first.
+//! A key is a `BIGINT UNSIGNED`. From 2038-01-19 on its highest bit is one, so in a signed column keys would be
+//! negative: use an unsigned column, or [`snowflake`](super::snowflake). The seconds end on 2106-02-07T06:28:15Z;
+//! later times are an error. Keys compare as numbers, and so do their bytes, most significant first.
 //!
-//! The original takes the last two bytes of a MAC address for the node, and a counter that starts
-//! at random and wraps: past 65,536 keys in a second it repeats, and in between keys go down. Ours
-//! keeps the layout. The counter starts each second at 15 random bits below a zero bit and has
-//! **32,768 keys a second**, so that it cannot wrap; then the
-//! [`Overflow`](crate::generator::Overflow) policy acts, by default ten seconds ahead of the clock.
+//! The original uses the last two bytes of a MAC address for the node, and a counter that starts at random and wraps.
+//! It repeats keys after 65,536 in a second, and its keys fall where the counter wraps. This scheme keeps the layout.
+//! The counter starts each second at 15 random bits below a zero bit and has **32,768 keys a second**, so it cannot
+//! wrap. Then the [`Overflow`](crate::generator::Overflow) policy acts; by default the counter runs up to ten seconds
+//! ahead of the clock.
 //!
-//! Two hosts whose addresses end alike have the same node, and may repeat each other's keys: give
-//! nodes out instead. **No two generators may have the same node at the same time**, and after a
-//! restart one has to begin above the last key of the run before
-//! ([`start_above`](crate::generator::OrderedGenerator::start_above),
-//! [`WithHighWaterMark`](crate::generator::WithHighWaterMark)). One generator's keys rise strictly;
-//! those of several are ordered by the second. An observer of one key does not know 0 bits of the
-//! next one of the same second.
+//! Two hosts whose addresses have the same last bytes have the same node, and may repeat each other's keys. So assign
+//! nodes instead. **No two generators may have the same node at the same time**, and after a restart a generator has
+//! to begin above the last key of the run before ([`start_above`](crate::generator::OrderedGenerator::start_above),
+//! [`WithHighWaterMark`](crate::generator::WithHighWaterMark)). Keys of one generator rise strictly; keys of several
+//! are ordered by the second. Whoever knows one key can predict the next one of the same second.
 //!
 //! # References
 //!
@@ -57,16 +54,16 @@ impl Scheme for Percona64 {
 impl RisesAsBytes for Percona64 {}
 
 impl Slotted for Percona64 {
-    /// The node's two bytes.
+    /// The two bytes of the node.
     type Node = u16;
 
     const SCALE: TimeScale = SCALE;
     const TICK_BITS: u32 = 32;
     const INDEX_BITS: u32 = 15;
-    /// The counter has one more, which begins as zero.
+    /// The counter has one bit more, which begins as zero.
     const SEED_BITS: u32 = 15;
     const RANDOM_BITS: u32 = 0;
-    /// 15 random bits are too few to tell two runs over the same second apart.
+    /// 15 random bits are too few to tell two runs in the same second apart.
     const RENEWS: bool = false;
 
     #[inline]
@@ -75,7 +72,7 @@ impl Slotted for Percona64 {
     }
 }
 
-/// The fields of a key; every value of each is one.
+/// The fields of a key. Every value of each field is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
     /// Seconds since 1970, unsigned.

@@ -5,18 +5,16 @@
 //! 8 characters                     | 12 characters, of the alphabet -0-9A-Z_a-z
 //! ```
 //!
-//! The engine makes the random part of an 18-bit counter and 54 fresh random bits, most significant
-//! first. Ids compare byte by byte, and so do their texts under a binary collation: the alphabet is
-//! in the order of ASCII. A collation that is not binary breaks the order, and one that ignores case
-//! takes two ids for one.
+//! ordid makes the random part from an 18-bit counter and 54 fresh random bits, most significant first. Ids compare
+//! byte by byte, and so do their texts under a binary collation, because the alphabet is in ASCII order. Under any
+//! other collation the order is lost, and one that ignores case takes two different ids for equal.
 //!
-//! Firebase's own generator adds one to the random part inside a millisecond, so that whoever knows
-//! an id knows the next; and where all twelve characters are the last of the alphabet, it starts
-//! again at the first, below its predecessor. It also draws anew, and goes down, where the clock steps
-//! back. Here the counter starts each millisecond at 17 unpredictable bits below a zero bit, which
-//! leaves **131,072 ids a millisecond** and then lets the
-//! [`Overflow`](crate::generator::Overflow) policy act; an observer of one id does not know 54 bits
-//! of the next; and [`PushId::successor`] ends with an error.
+//! Firebase's own generator adds one to the random part within a millisecond, so whoever knows an id knows the next.
+//! If all twelve characters are the last of the alphabet, it starts again at the first, below its predecessor. When
+//! the clock steps back, it draws a new random part, and its ids fall. Here the counter starts each millisecond at 17
+//! unpredictable bits below a zero bit, which leaves **131,072 ids a millisecond**. Then the
+//! [`Overflow`](crate::generator::Overflow) policy acts. Whoever knows one id has 54 bits of the next one to guess.
+//! [`PushId::successor`] returns an error at the end.
 //!
 //! # References
 //!

@@ -14,16 +14,16 @@ use crate::{
 const BATCH: usize = 64;
 const WORDS: usize = 4;
 
-/// A scheme whose keys are random bits and nothing else: what [`RandomGenerator`] makes.
+/// A scheme whose keys consist of random bits. [`RandomGenerator`] makes them.
 pub trait Random: Scheme {
-    /// Puts 128 random bits into a key, as far as it has room for them.
+    /// Makes a key from as many of 128 random bits as it has room for.
     fn from_random(bits: u128) -> Self::Raw;
 }
 
-/// Makes random keys: in no order, whatever [`Generator`] says of others.
+/// Makes random keys, which are in no order.
 ///
-/// Keys of a fork's child differ as [`Entropy`] sees to it; there is no policy to act, and
-/// [`events`](Generator::events) are none.
+/// In the child of a fork, [`Entropy`] takes care that keys differ. No policy ever acts, so
+/// [`events`](Generator::events) are all zero.
 pub struct RandomGenerator<S, E> {
     pub(super) entropy: E,
     scheme: PhantomData<fn() -> S>,
@@ -62,7 +62,7 @@ impl<S: Random, E: Entropy> Generator for RandomGenerator<S, E> {
 
     /// # Errors
     ///
-    /// Always: the error [`is_unsupported`](Error::is_unsupported), as the keys have no time.
+    /// Always returns an error that [`is_unsupported`](Error::is_unsupported), because the keys have no time.
     fn generate_at(&self, _: Timestamp) -> Result<Generated<S>, Error> {
         Err(Error::unsupported(alloc::format!(
             "scheme {} makes no key for a given time: its keys have none; generate one without",
@@ -76,11 +76,11 @@ impl<S: Random, E: Entropy> Generator for RandomGenerator<S, E> {
         })
     }
 
-    /// Claims nothing: random keys are drawn as they are asked for, and are not consecutive.
+    /// Claims nothing. Each key is drawn when the iterator is asked for it.
     ///
     /// # Errors
     ///
-    /// None; the iterator gives one where the operating system has no entropy.
+    /// None. The iterator yields an error if the operating system has no entropy.
     fn reserve(&self, count: usize) -> Result<Drawn<'_, Self>, Error> {
         Ok(Drawn::new(self, count))
     }
@@ -90,7 +90,7 @@ impl<S: Random, E: Entropy> Generator for RandomGenerator<S, E> {
     }
 }
 
-/// So many keys of a generator that has nothing to reserve, each drawn when it is asked for.
+/// A given number of keys of a generator that has nothing to reserve. Each key is drawn when it is asked for.
 #[derive(Debug)]
 pub struct Drawn<'g, G> {
     generator: &'g G,

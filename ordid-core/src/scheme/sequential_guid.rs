@@ -15,14 +15,13 @@
 //! | [`sequential_guid_as_binary`](SequentialGuidAsBinary) | `SequentialAsBinary` | Oracle `RAW(16)` with .NET's bytes |
 //! | [`sequential_guid_at_end`](SequentialGuidAtEnd) | `SequentialAtEnd` | SQL Server `uniqueidentifier` |
 //!
-//! "Wire" is the order of .NET's `Guid.ToByteArray`. The values have neither version nor variant:
-//! they are no RFC 9562 UUIDs, nothing in them speaks for the scheme but a likely time, and MariaDB's
-//! `UUID` refuses some of them and orders none. 48 bits of these milliseconds end in the year 8920;
-//! ordid's generators stop in 2527.
+//! "Wire" is the order of .NET's `Guid.ToByteArray`. The values have neither version nor variant, so they are not RFC
+//! 9562 UUIDs. Nothing in them identifies the scheme except a plausible time. MariaDB's `UUID` refuses some of them,
+//! and orders none. 48 bits of these milliseconds end in the year 8920; ordid's generators stop in 2527.
 //!
-//! The originals leave the order of keys of one millisecond to chance. Here up to 1,048,576 keys of
-//! a millisecond count up, from an unpredictable start, in the bits that the column's comparison
-//! takes after the time. Of the next key an observer of one does not know 58 bits.
+//! In the originals, keys of one millisecond are in random order. Here up to 1,048,576 keys of a millisecond count up
+//! from an unpredictable start, in the bits that the column's comparison reads after the time. Whoever knows one key
+//! has 58 bits of the next one to guess.
 //!
 //! # References
 //!
@@ -156,7 +155,7 @@ macro_rules! sequential_guid {
 }
 
 sequential_guid! {
-    /// The scheme `sequential_guid_as_string`: `SequentialAsString`, whose text rises.
+    /// The scheme `sequential_guid_as_string`: `SequentialAsString`. Its keys rise as text.
     ///
     /// # Example: a key, taken apart
     ///
@@ -177,7 +176,8 @@ sequential_guid! {
 impl RisesAsBytes for SequentialGuidAsString {}
 
 sequential_guid! {
-    /// The scheme `sequential_guid_as_binary`: `SequentialAsBinary`, whose `Guid.ToByteArray` rises.
+    /// The scheme `sequential_guid_as_binary`: `SequentialAsBinary`. Its keys rise in the bytes of
+    /// `Guid.ToByteArray`.
     SequentialGuidAsBinary, "sequential_guid_as_binary", TimeAt::FirstOnWire,
     Orders::NONE.and(Comparison::DotNetBytes),
     compared by Comparison::DotNetBytes, along AS_BINARY, SequentialGuidAsBinaryGenerator
@@ -186,7 +186,7 @@ sequential_guid! {
 impl RisesAsDotNetBytes for SequentialGuidAsBinary {}
 
 sequential_guid! {
-    /// The scheme `sequential_guid_at_end`: `SequentialAtEnd`, which rises in SQL Server.
+    /// The scheme `sequential_guid_at_end`: `SequentialAtEnd`. Its keys rise in SQL Server.
     SequentialGuidAtEnd, "sequential_guid_at_end", TimeAt::End,
     Orders::SQL_SERVER,
     compared by Comparison::SqlServer, along AT_END, SequentialGuidAtEndGenerator

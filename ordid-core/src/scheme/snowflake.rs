@@ -1,4 +1,4 @@
-//! Snowflake, and all that is laid out like it: a time, a node and a sequence in 63 bits.
+//! Snowflake and the schemes with a similar layout: a time, a node and a sequence in at most 63 bits.
 //!
 //! ```text
 //!  63 62                                      22        12         0
@@ -11,9 +11,8 @@
 //! +-+---------------------------------+---------+--------------------+
 //! ```
 //!
-//! How many bits each has, in which unit and from which epoch the time counts, and whether the node
-//! stands above the sequence or below, is the [`SnowflakeLayout`]: a type, so that all of it is
-//! settled when the program is compiled. Presets:
+//! The [`SnowflakeLayout`] says how many bits each field has, in which unit and from which epoch the time counts, and
+//! whether the node is above the sequence or below. It is a type, so all of this is fixed at compile time. Presets:
 //!
 //! | layout | time | node | sequence | begins | ends | source |
 //! |---|---|---|---|---|---|---|
@@ -29,29 +28,27 @@
 //! | [`instagram`](super::instagram) | 40 of its 41, ms | 13 | 10 | 2011-08-24 | 2046-06-27 | its own page |
 //! | [`compact`](super::compact) | as few bits as your need allows | | | | | its own page |
 //!
-//! Keys are positive `i64`s and compare as numbers; their bytes, most significant first, compare
-//! alike. One generator's keys rise strictly, over all threads. Those of several are in order as far
-//! as their clocks agree.
+//! Keys are positive `i64`s and compare as numbers. Their bytes, most significant first, compare in the same order.
+//! Keys of one generator rise strictly, over all threads. Keys of several generators are in order as far as their
+//! clocks agree.
 //!
 //! # What keeps keys apart
 //!
-//! The node alone: **no two generators may have the same node at the same time**, and after a
-//! restart a generator has to begin above the last key of the run before
-//! ([`start_above`](crate::generator::OrderedGenerator::start_above),
-//! [`WithHighWaterMark`](crate::generator::WithHighWaterMark)). Nothing in a key is random: an
-//! observer of one key does not know 0 bits of the next one in the same unit of time. In the child
-//! of a fork a generator refuses to work, since its node is the parent's.
+//! Only the node: **no two generators may have the same node at the same time**, and after a restart a generator has
+//! to begin above the last key of the run before ([`start_above`](crate::generator::OrderedGenerator::start_above),
+//! [`WithHighWaterMark`](crate::generator::WithHighWaterMark)). Nothing in a key is random: whoever knows one key can
+//! predict the next one in the same unit of time. In the child of a fork a generator refuses to work, because its
+//! node belongs to the parent.
 //!
 //! # What the originals get wrong, and ours does not
 //!
-//! - A time that the layout has no bits for is an error. Baidu's cached generator shifts it into the
-//!   sign, and Java's `%` and `<<` say nothing.
-//! - A step back of the clock acts by the [`Policy`](crate::generator::Policy): keys go on rising,
-//!   wait, or are refused. Nothing was used up or reset by a refusal (Twitter's first version reset
-//!   the sequence, issue 6); no call sleeps for hours (Sonyflake, issue 39); no key is below the one
-//!   before (yitter, issue 42).
-//! - A sequence that is used up carries into the next unit of time or waits for it, by the policy.
-//!   It never begins again in the same one.
+//! - A time that the layout has no bits for is an error. Baidu's cached generator shifts such a time into the sign
+//!   bit, and Java's `%` and `<<` report nothing.
+//! - When the clock steps back, the [`Policy`](crate::generator::Policy) decides whether keys go on rising, wait, or
+//!   are refused. A refusal uses up and resets nothing (Twitter's first version reset the sequence, issue 6), no call
+//!   sleeps for hours (Sonyflake, issue 39), and no key is below the one before (yitter, issue 42).
+//! - When the sequence is used up, the generator uses the next unit of time or waits for it, by the policy. The
+//!   sequence never starts again in the same unit.
 
 use core::{convert::Infallible, fmt, marker::PhantomData};
 
@@ -72,10 +69,9 @@ mod presets;
 pub use bits::{Bits, Since};
 pub use presets::{BaiduUid, Discord, Sonyflake, SonyflakeV2, Twitter, WideSequence, Yitter};
 
-/// Which bits of a key are its time, its node and its sequence: what [`Snowflake`] is made of.
+/// The bits of a [`Snowflake`] key: its time, its node and its sequence.
 ///
-/// A layout of more than 63 bits, or without time, does not compile once a key of it is made or
-/// read.
+/// If a layout has more than 63 bits, or no time, code that makes or reads one of its keys does not compile.
 ///
 /// # Example: a layout of your own
 ///
@@ -125,26 +121,26 @@ pub use presets::{BaiduUid, Discord, Sonyflake, SonyflakeV2, Twitter, WideSequen
 pub trait SnowflakeLayout: 'static {
     /// The scheme's name.
     const NAME: &'static str;
-    /// When the first tick begins: milliseconds since 1970-01-01T00:00:00Z.
+    /// The time at which the first tick begins, in milliseconds since 1970-01-01T00:00:00Z.
     const EPOCH_UNIX_MILLIS: i64;
-    /// Milliseconds of a tick.
+    /// The length of a tick, in milliseconds.
     const UNIT_MILLIS: u32 = 1;
-    /// Bits of the ticks: at least one.
+    /// The number of bits of the time, in ticks; at least one.
     const TIME_BITS: u32;
-    /// Bits of the node.
+    /// The number of bits of the node.
     const NODE_BITS: u32;
-    /// Bits of the sequence. Of more than 24, generators use the lower 24.
+    /// The number of bits of the sequence. If there are more than 24, generators use the lower 24.
     const SEQUENCE_BITS: u32;
-    /// Whether the sequence stands above the node: Sonyflake's order. Keys of one unit of time are
-    /// then ordered by sequence first, over all nodes.
+    /// Whether the sequence is above the node, as in Sonyflake. Keys of one unit of time are then ordered by sequence
+    /// first, over all nodes.
     const SEQUENCE_ABOVE_NODE: bool = false;
-    /// Where generated sequences begin in each unit of time; those below are left to others.
+    /// The value at which generated sequences begin in each unit of time. Lower values are left for other uses.
     ///
-    /// A generator makes as many keys a unit as the largest power of two that fits above it.
+    /// A generator makes as many keys in a unit as the largest power of two that fits from this value on.
     const FIRST_SEQUENCE: u64 = 0;
 }
 
-/// The scheme `snowflake`, and one for every other layout.
+/// The scheme `snowflake`, and a scheme for each other layout.
 pub enum Snowflake<L = Twitter> {
     /// There are no values: a scheme is a type.
     #[doc(hidden)]
@@ -152,11 +148,11 @@ pub enum Snowflake<L = Twitter> {
 }
 
 impl<L: SnowflakeLayout> Snowflake<L> {
-    /// From when, and in which steps, the layout counts.
+    /// The layout's epoch and the length of its ticks.
     pub const SCALE: TimeScale =
         TimeScale::ticks_per_millis(1, L::UNIT_MILLIS, L::EPOCH_UNIX_MILLIS);
 
-    /// Bits of a key, at most 63.
+    /// The number of bits of a key, at most 63.
     pub const BITS: u32 = {
         assert!(L::TIME_BITS >= 1, "a snowflake layout has a time");
         assert!(
@@ -175,8 +171,8 @@ impl<L: SnowflakeLayout> Snowflake<L> {
         bits
     };
 
-    /// When the last tick is over, in milliseconds since 1970-01-01T00:00:00Z: from then on no key
-    /// can be made. At most `i64::MAX`.
+    /// The end of the last tick, in milliseconds since 1970-01-01T00:00:00Z. From then on no key can be made. At most
+    /// `i64::MAX`.
     ///
     /// # Example: 2080-07-10
     ///
@@ -222,7 +218,7 @@ impl<L: SnowflakeLayout> Scheme for Snowflake<L> {
     type Raw = i64;
 
     const NAME: &'static str = L::NAME;
-    /// Most significant byte first, as every database compares integers.
+    /// Integers compare as their bytes do, most significant byte first.
     const ORDERS: Orders = Orders::BYTES;
     const EXPECTED: &'static str = "no sign, and no bits above those of the layout";
     const INTEGER_BITS: u32 = Self::BITS;
@@ -266,9 +262,9 @@ impl<L: SnowflakeLayout> Slotted for Snowflake<L> {
 /// The fields of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// Ticks since the layout's epoch: [`SnowflakeLayout::TIME_BITS`].
+    /// The ticks since the layout's epoch, of [`SnowflakeLayout::TIME_BITS`].
     pub time: u64,
-    /// [`SnowflakeLayout::NODE_BITS`]; see [`SnowflakeNode`] for those that are cut in two.
+    /// [`SnowflakeLayout::NODE_BITS`]; see [`SnowflakeNode`] for nodes that consist of two numbers.
     pub node: u64,
     /// [`SnowflakeLayout::SEQUENCE_BITS`].
     pub sequence: u64,
@@ -318,7 +314,7 @@ impl<L: SnowflakeLayout> Layout for Snowflake<L> {
     }
 }
 
-/// The bounds are those of all nodes and all sequences, also of those that generators leave out.
+/// The bounds include all nodes and all sequences, even those that generators leave out.
 impl<L: SnowflakeLayout> TimeOrdered for Snowflake<L> {
     fn bounds_at(timestamp: Timestamp) -> Result<(i64, i64), Error> {
         let time = tick_at(Self::SCALE, L::TIME_BITS, timestamp)?;
@@ -327,7 +323,7 @@ impl<L: SnowflakeLayout> TimeOrdered for Snowflake<L> {
     }
 }
 
-/// A node's number, checked to fit the layout.
+/// The number of a node, checked to fit the layout.
 ///
 /// # Example
 ///
@@ -345,7 +341,7 @@ pub struct SnowflakeNode<L = Twitter> {
 }
 
 impl<L: SnowflakeLayout> SnowflakeNode<L> {
-    /// How many nodes the layout has.
+    /// The number of nodes that the layout has.
     pub const COUNT: u64 = 1 << L::NODE_BITS;
 
     /// Takes a number below [`COUNT`](Self::COUNT).
@@ -403,8 +399,8 @@ impl<L> fmt::Debug for SnowflakeNode<L> {
     }
 }
 
-/// Makes keys of a snowflake layout with a node of its own
-/// ([`with_node`](OrderedGenerator::with_node)), strictly rising over all threads that share it.
+/// Makes keys of a snowflake layout for one node ([`with_node`](OrderedGenerator::with_node)), strictly rising over
+/// all threads that share it.
 ///
 /// # Example: no step back, whatever the clock does
 ///
@@ -432,7 +428,7 @@ impl<L> fmt::Debug for SnowflakeNode<L> {
 pub type SnowflakeGenerator<L = Twitter, C = SystemClock, E = ThreadEntropy> =
     OrderedGenerator<Snowflake<L>, C, E>;
 
-/// As above with `std`; without it there are no defaults.
+/// The same type as with `std`, but without defaults.
 #[cfg(not(feature = "std"))]
 pub type SnowflakeGenerator<L, C, E> = OrderedGenerator<Snowflake<L>, C, E>;
 

@@ -1,4 +1,4 @@
-//! Snowflake behind a bucket: 64 bits for engines that split tables by their keys.
+//! Snowflake after a bucket: 64 bits for engines that split tables by their keys.
 //!
 //! ```text
 //!  63 62  59                                       18        10       0
@@ -7,19 +7,19 @@
 //! +-+------+----------------------------------------+--------+---------+
 //! ```
 //!
-//! This is the layout of 16 buckets with [`Rest`]: from 2024 to 2093, 256 nodes, 1,024 keys a millisecond for each. Behind
-//! the bucket stands any [`SnowflakeLayout`] that leaves room for it: `snowflake_spread(buckets = 64, epoch = "2026-01-01",
-//! time = 41, node = 6, sequence = 10)`. All bits together are 63 at most, and more do not compile.
+//! This is the layout of 16 buckets with [`Rest`]: from 2024 to 2093, 256 nodes, 1,024 keys a millisecond for each.
+//! After the bucket there can be any [`SnowflakeLayout`] that leaves room for it: `snowflake_spread(buckets = 64,
+//! epoch = "2026-01-01", time = 41, node = 6, sequence = 10)`. All bits together are at most 63; more do not compile.
 //!
-//! Keys are positive `i64`s and compare as numbers, so the bucket comes first, and keys rise in each bucket.
-//! [`spread`](super::spread) says which bucket a key gets, and how rows are read in the order of time all the same.
+//! Keys are positive `i64`s and compare as numbers. So the bucket comes first, and keys rise in each bucket.
+//! [`spread`](super::spread) says which bucket a key gets, and how to read rows in the order of time.
 //!
-//! **The node** keeps keys apart, as it does for [`snowflake`](super::snowflake). The bucket does not: no generator makes
-//! two keys that differ in the bucket alone. An observer of one key does not know 0 bits of the next.
+//! **The node** keeps keys apart, as in [`snowflake`](super::snowflake). The bucket does not: no generator makes two
+//! keys that differ only in the bucket. Whoever knows one key can predict the next one.
 //!
 //! # References
 //!
-//! The layout is ours; TiDB's `AUTO_RANDOM(4)` has as many bits of bucket in front of a count.
+//! The layout is ours; TiDB's `AUTO_RANDOM(4)` has as many bits of bucket before a count.
 
 use core::{convert::Infallible, marker::PhantomData};
 
@@ -37,7 +37,7 @@ use crate::{
     },
 };
 
-/// The layout behind a bucket of 4 bits: it has 41 bits of milliseconds since 2024-01-01, 8 of node and 10 of sequence.
+/// The layout after a bucket of 4 bits: 41 bits of milliseconds since 2024-01-01, 8 of node and 10 of sequence.
 pub type Rest = Since<Bits<41, 8, 10>, 1_704_067_200_000>;
 
 /// The scheme `snowflake_spread`, of 2 to 256 buckets, a power of two.
@@ -50,7 +50,7 @@ pub enum SnowflakeSpread<const BUCKETS: u16 = 16, L = Rest> {
 impl<const BUCKETS: u16, L: SnowflakeLayout> SnowflakeSpread<BUCKETS, L> {
     const BUCKET_BITS: u32 = bucket_bits(BUCKETS);
 
-    /// Bits of a key, at most 63.
+    /// The number of bits of a key, at most 63.
     pub const BITS: u32 = {
         let bits = Self::BUCKET_BITS + Snowflake::<L>::BITS;
         assert!(
@@ -76,7 +76,7 @@ impl<const BUCKETS: u16, L: SnowflakeLayout> Scheme for SnowflakeSpread<BUCKETS,
     type Raw = i64;
 
     const NAME: &'static str = "snowflake_spread";
-    /// Most significant byte first, as every database compares integers.
+    /// Integers compare as their bytes do, most significant byte first.
     const ORDERS: Orders = Orders::BYTES;
     const EXPECTED: &'static str = "no sign, and no bits above those of bucket and layout";
     const INTEGER_BITS: u32 = Self::BITS;
@@ -120,7 +120,7 @@ impl<const BUCKETS: u16, L: SnowflakeLayout> Slotted for SnowflakeSpread<BUCKETS
 /// The fields of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// Below the number of buckets.
+    /// The bucket, below the number of buckets.
     pub bucket: u16,
     /// Ticks since the layout's epoch: [`SnowflakeLayout::TIME_BITS`].
     pub time: u64,
@@ -203,8 +203,8 @@ impl<const BUCKETS: u16, L: SnowflakeLayout> Spread for SnowflakeSpread<BUCKETS,
     }
 }
 
-/// Makes keys with a node of its own ([`with_node`](OrderedGenerator::with_node)) behind buckets that take turns, rising in
-/// each over all threads that share it.
+/// Makes keys for one node ([`with_node`](OrderedGenerator::with_node)) after buckets that take turns. They rise in
+/// each bucket, over all threads that share the generator.
 #[cfg(feature = "std")]
 pub type SnowflakeSpreadGenerator<
     const BUCKETS: u16 = 16,
@@ -213,7 +213,7 @@ pub type SnowflakeSpreadGenerator<
     E = crate::entropy::ThreadEntropy,
 > = OrderedGenerator<SnowflakeSpread<BUCKETS, L>, C, E>;
 
-/// This is the same type without `std`, where there are no defaults.
+/// The same type as with `std`, but without defaults.
 #[cfg(not(feature = "std"))]
 pub type SnowflakeSpreadGenerator<const BUCKETS: u16, L, C, E> =
     OrderedGenerator<SnowflakeSpread<BUCKETS, L>, C, E>;

@@ -1,10 +1,11 @@
 //! Keys that are spread over buckets, for engines that split tables by ranges of keys.
 //!
-//! CockroachDB, YugabyteDB with range sharding, TiDB, Spanner and Aurora DSQL cut a table into ranges of its key. Keys that
-//! rise put all inserts on the last range, whatever the number of machines. A spread key has a few leading bits of bucket,
-//! and rises in each bucket: there are as many places where rows are inserted as there are buckets.
+//! CockroachDB, YugabyteDB with range sharding, TiDB, Spanner and Aurora DSQL split a table into ranges of its key.
+//! Rising keys send all inserts to the last range, whatever the number of machines. A spread key begins with a few
+//! bits for a bucket, and rises within each bucket, so rows are inserted in as many places as there are buckets.
 //!
-//! On one machine (SQLite, PostgreSQL, MySQL, MariaDB, SQL Server, Oracle) take keys that rise: buckets only cost there.
+//! On a single machine (SQLite, PostgreSQL, MySQL, MariaDB, SQL Server, Oracle) use rising keys: buckets only cost
+//! there.
 //!
 //! | scheme | raw key | identity |
 //! |---|---|---|
@@ -13,26 +14,28 @@
 //!
 //! # Which bucket
 //!
-//! The keys that a generator makes in a millisecond take turns: of 16 in a row, each is in a bucket of its own. Each
-//! millisecond begins with another bucket, so keys that are made now and then are spread evenly, too, but do not take turns.
+//! The keys that a generator makes in a millisecond take turns: with 16 buckets, 16 consecutive keys are in 16
+//! different buckets. Each millisecond begins with another bucket, so keys that are made now and then are spread
+//! evenly, too, although they do not take turns.
 //!
-//! The bucket is no part of what keeps keys apart, so a key may be moved to another, once, before it is used
-//! ([`SpreadKey::in_bucket`]): to that of a tenant, whose rows then stand together ([`SpreadKey::bucket_of`]), or to one for
-//! each connection or thread ([`SpreadKey::bucket_of_thread`]). A generator does it for all of its keys with [`InBucket`].
+//! The bucket does not make keys unique. So a key may be moved to another bucket once, before it is used
+//! ([`SpreadKey::in_bucket`]): to the bucket of a tenant, whose rows are then stored together
+//! ([`SpreadKey::bucket_of`]), or to one for each connection or thread ([`SpreadKey::bucket_of_thread`]).
+//! [`InBucket`] makes a generator do so for all of its keys.
 //!
-//! The number of buckets is part of the data. With another one, keys are still unique, and rows are still found by key, but
-//! [`SpreadKey::ranges`] misses rows that were written with the other number. Take a few for each machine that the table
-//! may ever have: 16 to 64. A query by time asks each bucket, so more are not better.
+//! The number of buckets is part of the data. After a change, keys are still unique, and rows are still found by key,
+//! but [`SpreadKey::ranges`] misses rows that were written with the other number. Use a few buckets for each machine
+//! that the table may ever have: 16 to 64. A query by time reads every bucket, so more buckets are not better.
 //!
 //! # The order of time
 //!
-//! A database returns rows bucket by bucket. [`SpreadKey::ranges`] has a range of time in each bucket, and
-//! [`Slice::buckets`](crate::page::Slice::buckets) a page of a list; [`merge`] puts what was read from each in the order of
-//! time.
+//! A database returns rows bucket by bucket. [`SpreadKey::ranges`] returns a range of time in each bucket, and
+//! [`Slice::buckets`](crate::page::Slice::buckets) a page of a list. [`merge`] puts the rows that were read from the
+//! buckets in the order of time.
 //!
-//! So the highest key of a table is that of its last bucket, and not the newest. What
-//! [`start_above`](crate::generator::OrderedGenerator::start_above) wants after a restart is the newest of the highest keys
-//! of all buckets, by [`SpreadKey::cmp_by_time`].
+//! So the highest key of a table is that of its last bucket, and not the newest one. After a restart, pass the newest
+//! of the highest keys of all buckets, by [`SpreadKey::cmp_by_time`], to
+//! [`start_above`](crate::generator::OrderedGenerator::start_above).
 //!
 //! # Example
 //!
@@ -96,19 +99,19 @@ use crate::{
     scheme::anatomy::Layout,
 };
 
-/// A scheme whose keys begin with a bucket and rise in each.
+/// A scheme whose keys begin with a bucket and rise within each bucket.
 #[diagnostic::on_unimplemented(
     message = "keys of scheme `{Self}` are not spread over buckets",
     label = "no buckets",
     note = "`uuid_v7_spread(buckets = 16)` and `snowflake_spread(buckets = 16)` are"
 )]
 pub trait Spread: Layout {
-    /// Returns the key that differs in the bucket alone.
+    /// Returns the key with another bucket, and otherwise the same.
     ///
     /// # Errors
     ///
-    /// A bucket that is not below [`BUCKETS`](Scheme::BUCKETS), and a value of another scheme, give an error
-    /// that [`is_layout`](Error::is_layout).
+    /// A bucket that is not below [`BUCKETS`](Scheme::BUCKETS), and a value of another scheme, give an error that
+    /// [`is_layout`](Error::is_layout).
     fn in_bucket(raw: Self::Raw, bucket: u16) -> Result<Self::Raw, Error>;
 
     /// Returns the lowest and the highest key of a bucket that the scheme can make in a millisecond, as
@@ -116,8 +119,8 @@ pub trait Spread: Layout {
     ///
     /// # Errors
     ///
-    /// If the time does not fit the layout; the error [`is_clock`](Error::is_clock). As [`in_bucket`](Self::in_bucket)
-    /// for the bucket.
+    /// If the time does not fit the layout; the error [`is_clock`](Error::is_clock). For the bucket as
+    /// [`in_bucket`](Self::in_bucket).
     fn bounds_in(bucket: u16, timestamp: Timestamp) -> Result<(Self::Raw, Self::Raw), Error>;
 
     /// Returns the lowest and the highest key of a bucket.
@@ -154,44 +157,46 @@ pub(super) const fn round_robin(time: u64, node: u64, count: u64, bits: u32) -> 
     (hash >> (64 - bits)).wrapping_add(count) & ((1 << bits) - 1)
 }
 
-/// A key type whose keys are spread over buckets: each key type of such a scheme.
+/// A key type whose keys are spread over buckets. Every key type of such a scheme implements it.
 pub trait SpreadKey: KeyType<Scheme: Spread> {
     /// Returns the key's bucket.
     fn bucket(self) -> u16 {
         <Self::Scheme>::bucket(&self.to_raw())
     }
 
-    /// Returns the same key in another bucket: for a key that no row has yet, and once. Two rows whose keys differ in the
-    /// bucket alone have the same place in the order of time, so a page that ends at one leaves the other out.
+    /// Returns the key in another bucket. Use it at most once for a key, and only before a row has the key. If the
+    /// keys of two rows differ only in the bucket, they have the same place in the order of time, and a page that
+    /// ends at one leaves the other out.
     ///
     /// # Errors
     ///
-    /// A bucket that there is not gives an error that [`is_layout`](Error::is_layout).
+    /// A bucket that does not exist gives an error that [`is_layout`](Error::is_layout).
     fn in_bucket(self, bucket: u16) -> Result<Self, Error> {
         let raw = Self::Scheme::in_bucket(self.to_raw(), bucket)?;
         Ok(Self::from_generated(Generated::new(raw)))
     }
 
-    /// Returns the bucket of a value, such as a tenant: the same in each program and on each machine, by SipHash-2-4 of its
-    /// bytes, as [`Scatter::by_hash`] has it.
+    /// Returns the bucket of a value, such as a tenant. It is the same in every program and on every machine:
+    /// SipHash-2-4 of the value's bytes, as in [`Scatter::by_hash`].
     fn bucket_of<T: Scatterable>(value: &T) -> u16 {
         Scatter::by_hash(<Self::Scheme>::BUCKETS).bucket(value)
     }
 
-    /// Returns the bucket of this thread: threads take turns.
+    /// Returns the bucket of this thread. New threads take turns over the buckets.
     #[cfg(all(feature = "std", not(loom)))]
     fn bucket_of_thread() -> u16 {
         thread_number() & (<Self::Scheme>::BUCKETS - 1)
     }
 
-    /// Compares two keys by what stands behind the bucket: in the order of time, where one generator made them in the order
-    /// in which it made them.
+    /// Compares two keys without their buckets. This is the order of time, and for keys of one generator the order in
+    /// which it made them.
     fn cmp_by_time(self, other: Self) -> Ordering {
         let [left, right] = [self, other].map(behind_bucket);
         left.cmp(&right)
     }
 
-    /// Returns the keys of some time, a range for each bucket: as [`KeyType::range`] does for schemes without buckets.
+    /// Returns the range of keys for a range of time in each bucket, as [`KeyType::range`] does for schemes without
+    /// buckets.
     ///
     /// # Errors
     ///
@@ -206,8 +211,8 @@ pub trait SpreadKey: KeyType<Scheme: Spread> {
         buckets.map(range).collect()
     }
 
-    /// Returns where a table is split, so that each bucket has a range of its own: the lowest key of each bucket but the
-    /// first.
+    /// Returns the keys at which to split a table, so that each bucket has its own range: the lowest key of each
+    /// bucket but the first.
     fn splits() -> Vec<Self> {
         (1..<Self::Scheme>::BUCKETS)
             .map(|bucket| ends_of::<Self>(bucket).0)
@@ -240,8 +245,8 @@ fn thread_number() -> u16 {
     NUMBER.with(|number| *number)
 }
 
-/// Puts the rows of all buckets in the order of time: each list has the rows of one bucket in the order of their keys, or,
-/// where `is_descending`, in the reverse.
+/// Merges the rows of all buckets in the order of time. Each list has the rows of one bucket in the order of their
+/// keys, or, if `is_descending`, in the reverse order.
 ///
 /// `key` returns a row's key.
 pub fn merge<K: SpreadKey, T>(
@@ -262,7 +267,7 @@ pub fn merge<K: SpreadKey, T>(
     rows
 }
 
-/// A generator whose keys are all of one bucket: one for each connection, writer or tenant.
+/// A generator whose keys are all in one bucket, for example for a connection, a writer or a tenant.
 ///
 /// # Example
 ///
@@ -286,11 +291,11 @@ pub struct InBucket<G> {
 }
 
 impl<G: Generator<Scheme: Spread>> InBucket<G> {
-    /// Takes a generator and a bucket.
+    /// Makes a generator of keys in this bucket from another generator.
     ///
     /// # Errors
     ///
-    /// A bucket that there is not gives an error that [`is_layout`](Error::is_layout).
+    /// A bucket that does not exist gives an error that [`is_layout`](Error::is_layout).
     pub fn new(generator: G, bucket: u16) -> Result<Self, Error> {
         G::Scheme::ends_of(bucket)?;
         Ok(Self { generator, bucket })

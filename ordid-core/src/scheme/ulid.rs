@@ -14,21 +14,20 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! The specification knows only 80 random bits below the time; the counter of 18 bits is the
-//! engine's. It starts each millisecond at 17 unpredictable bits below a zero bit and rises by one a
-//! key, above 62 fresh random bits, which an observer of one ULID does not know of the next. (The
-//! specification's monotonic generator adds one, so that the next is known.) There are **131,072 keys
-//! a millisecond**; then the [`Overflow`](crate::generator::Overflow) policy acts, and nothing wraps.
+//! The specification only has 80 random bits below the time. The counter of 18 bits is ordid's. It starts each
+//! millisecond at 17 unpredictable bits below a zero bit and rises by one with each key. The 62 bits below it are
+//! random: whoever knows one ULID has them to guess for the next. (The specification's monotonic generator adds one,
+//! so that the next is known.) After **131,072 keys in a millisecond** the [`Overflow`](crate::generator::Overflow)
+//! policy acts, and nothing wraps.
 //!
-//! Bytes are in network order; ULIDs and their texts compare byte by byte. They are not UUIDs of RFC
-//! 9562: any 128 bits are a ULID, and version and variant are random. So MariaDB's `UUID` breaks their
-//! order (those that look like version 1 to 5 sort elsewhere), as do SQL Server's
-//! `uniqueidentifier` and .NET's byte order.
+//! Bytes are in network order; ULIDs and their texts compare byte by byte. They are not UUIDs of RFC 9562: any 128
+//! bits are a ULID, and the bits of version and variant are random. So they lose their order in MariaDB's `UUID`
+//! (where those that look like version 1 to 5 sort elsewhere), in SQL Server's `uniqueidentifier` and in .NET's byte
+//! order.
 //!
-//! There is **one text for a ULID**: upper case, first character at most 7. Other spellings, such as
-//! lower case or Crockford's `i`, `l` and `o`, are refused, since databases compare the text;
-//! [`Ulid::parse_lenient`] reads them where people type. With a prefix the text is a TypeID, the same
-//! digits in lower case.
+//! A ULID has **one text**: upper case, first character at most 7. Other spellings, such as lower case or Crockford's
+//! `i`, `l` and `o`, are refused, because databases compare the text. [`Ulid::parse_lenient`] reads them where people
+//! type. With a prefix the text is a TypeID, with the same digits in lower case.
 //!
 //! # References
 //!
@@ -56,7 +55,7 @@ const RANDOM_MASK: u128 = (1 << RANDOM_PART) - 1;
 
 /// The scheme `ulid`.
 ///
-/// Its raw key is [`Uuid`], as 128 bits: ULID to UUID and back is the same bytes.
+/// Its raw key is [`Uuid`], as 128 bits. A ULID and its UUID have the same bytes.
 ///
 /// # Example: a ULID is a UUID's bytes in another spelling
 ///
@@ -74,7 +73,7 @@ const RANDOM_MASK: u128 = (1 << RANDOM_PART) - 1;
 pub enum Ulid {}
 
 impl Ulid {
-    /// Reads a ULID as people type it: in any case, `i` and `l` for 1, `o` for 0. It comes back as
+    /// Reads a ULID as people type it: in any case, with `i` and `l` for 1 and `o` for 0. `Display` writes the key as
     /// the canonical text.
     ///
     /// # Errors
@@ -111,14 +110,14 @@ impl Ulid {
         Ok(Uuid::from_u128(raw.as_u128() + 1))
     }
 
-    /// Returns the same bytes as a UUID of version 7, where they are one.
+    /// Returns the same bytes as a UUID of version 7, if they are one.
     ///
     /// # Errors
     ///
-    /// A ULID has random bits where version 7 has its version and variant: unless these six bits
-    /// happen to say "version 7" they would be lost, and the way back with them. The error
-    /// [`is_conversion`](Error::is_conversion). Store the ULID's bytes as they are instead, or
-    /// make a new key for its time with `UuidV7::generate_at`.
+    /// A ULID has random bits where version 7 has its version and variant. Unless these six bits happen to be those
+    /// of version 7, they would be lost, and the original with them. The error
+    /// [`is_conversion`](Error::is_conversion). Store the ULID's bytes as they are instead, or make a new key for its
+    /// time with `UuidV7::generate_at`.
     pub fn to_uuid_v7(raw: Uuid) -> Result<Uuid, Error> {
         if UuidV7::check(&raw) {
             return Ok(raw);

@@ -1,5 +1,5 @@
-//! UUID version 1 with the bytes of its first three groups reversed: what `NEWSEQUENTIALID()` gives,
-//! and what documentation tells to make of `UuidCreateSequential`.
+//! UUID version 1 with the bytes of each of its first three groups reversed. `NEWSEQUENTIALID()` returns such keys,
+//! and documentation recommends the reversal after `UuidCreateSequential`.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -15,13 +15,13 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Bytes are in network order. .NET and SQL Server reverse the groups once more, so what they hold
-//! is version 1 in network order, and SQL Server compares it by node, clock sequence, and then time
-//! from its highest bits down. So the keys of one generator rise there: until a fork, or until it
-//! follows a clock back, when node and clock sequence change. Keys of several generators are in the
-//! order of their nodes, not of time, and there is no range of keys by time over all nodes.
+//! Bytes are in network order. .NET and SQL Server reverse the groups once more, so they hold version 1 in network
+//! order, and SQL Server compares it by node, clock sequence, and then time from its highest bits down. So the keys
+//! of one generator rise there, until a fork or until it follows a clock back, when node and clock sequence change.
+//! Keys of several generators are in the order of their nodes, not of time, and there is no range of keys by time
+//! over all nodes.
 //!
-//! Nothing is drawn for a key: whoever knows one knows the next but for its time.
+//! A key has no random bits of its own: whoever knows one key knows all of the next one but its time.
 //!
 //! # References
 //!
@@ -76,7 +76,7 @@ impl Scheme for UuidCreateSequential {
         UuidV1::timestamp(&swapped(raw))
     }
 
-    /// As SQL Server compares: by node and clock sequence, then by time.
+    /// Compares as SQL Server does: by node and clock sequence, then by time.
     fn cmp(left: &Uuid, right: &Uuid) -> Ordering {
         let key = |raw: &Uuid| guid::sql_server_sort_key(raw.as_bytes());
         key(left).cmp(&key(right))
@@ -131,8 +131,8 @@ impl Layout for UuidCreateSequential {
 }
 
 generator! {
-    /// Makes version 1 with reversed groups, strictly rising in SQL Server over all threads that
-    /// share the generator.
+    /// Makes UUIDs of version 1 with reversed groups, strictly rising in SQL Server over all threads that share the
+    /// generator.
     UuidCreateSequentialGenerator: UuidCreateSequential
 }
 

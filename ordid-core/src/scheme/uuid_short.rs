@@ -1,5 +1,4 @@
-//! `UUID_SHORT()` of MySQL and MariaDB: 8 bits of server, and 56 of seconds and counter as one
-//! number.
+//! `UUID_SHORT()` of MySQL and MariaDB: 8 bits of server, and 56 bits of seconds and counter as one number.
 //!
 //! ```text
 //!  63      55                                23                     0
@@ -9,24 +8,21 @@
 //!         |     one number: the counter carries into the seconds     |
 //! ```
 //!
-//! A `BIGINT UNSIGNED`: from server 128 on the highest bit is one. Keys compare as numbers, and so
-//! do their bytes, most significant first: **by server, then by time**. So there is a range by time
-//! of one server ([`UuidShort::bounds_of`]), and none of all.
+//! A key is a `BIGINT UNSIGNED`; from server 128 on, its highest bit is one. Keys compare as numbers, and so do their
+//! bytes, most significant first: **by server, then by time**. So there is a range by time for one server
+//! ([`UuidShort::bounds_of`]), but none for all.
 //!
-//! The original's seconds are those of the *server's start*; from then on it only counts, and the
-//! time in a key is that of the start plus a second for every 16,777,216 keys. Ours are those of the
-//! key: a generator counts from zero in each second, 16,777,216 keys a second, and what is more
-//! carries into the next one, as in the original. So a key of ours tells when it was made. A server
-//! and a generator of the same number would in the end repeat each other: never give a generator a
-//! number that a server has.
+//! In the original, the seconds are those of the *server's start*. From then on it only counts, so the time in a key
+//! is that of the start plus a second for every 16,777,216 keys. In ordid they are the seconds at which the key was
+//! made. A generator counts from zero in each second. After 16,777,216 keys in a second it goes on in the next one,
+//! as the original does. A server and a generator with the same number would at some point repeat each other's keys:
+//! never give a generator a number that a server has.
 //!
-//! The original takes `server_id` modulo 256, so that servers 1 and 257 make the same keys. Ours
-//! takes a `u8`. **No two generators may have the same server at the same time**, and after a
-//! restart one has to begin above the last key of the run before
-//! ([`start_above`](crate::generator::OrderedGenerator::start_above),
-//! [`WithHighWaterMark`](crate::generator::WithHighWaterMark)). The seconds end on
-//! 2106-02-07T06:28:15Z: beyond is an error, never a carry into the server. An observer of one key
-//! does not know 0 bits of the next one of the same second.
+//! The original takes `server_id` modulo 256, so servers 1 and 257 make the same keys. This scheme takes a `u8`. **No
+//! two generators may have the same server at the same time**, and after a restart a generator has to begin above the
+//! last key of the run before ([`start_above`](crate::generator::OrderedGenerator::start_above),
+//! [`WithHighWaterMark`](crate::generator::WithHighWaterMark)). The seconds end on 2106-02-07T06:28:15Z. Later times
+//! are an error and never carry into the server. Whoever knows one key can predict the next one of the same second.
 //!
 //! # References
 //!
@@ -51,13 +47,13 @@ const NUMBER_BITS: u32 = 56;
 pub enum UuidShort {}
 
 impl UuidShort {
-    /// Returns what a server returns at its `n`th call, from 0, since it started: `server_id`,
+    /// Returns the value that a server returns at its `n`th call since it started, where 0 is the first: `server_id`,
     /// then `start_second << 24` plus `n`.
     ///
     /// # Errors
     ///
-    /// Where the number would have more than 56 bits, an error that
-    /// [`is_layout`](Error::is_layout); the original then changes the server.
+    /// If the number would have more than 56 bits, an error that [`is_layout`](Error::is_layout). In this case the
+    /// original changes the server's bits.
     ///
     /// # Example: the counter carries into the seconds
     ///
@@ -77,8 +73,8 @@ impl UuidShort {
         Ok(u64::from(server_id) << NUMBER_BITS | number)
     }
 
-    /// Returns the lowest and the highest key that a server's generator can make in the second that
-    /// the time is in.
+    /// Returns the lowest and the highest key that a server's generator can make in the second that contains the
+    /// time.
     ///
     /// # Errors
     ///
@@ -102,7 +98,7 @@ impl Scheme for UuidShort {
 impl RisesAsBytes for UuidShort {}
 
 impl Slotted for UuidShort {
-    /// The server's number: all of it, where the original cuts it off.
+    /// The server's number. The original uses only its lower 8 bits.
     type Node = u8;
 
     const SCALE: TimeScale = SCALE;
@@ -123,8 +119,8 @@ impl Slotted for UuidShort {
 pub struct Parts {
     /// `server_id & 255`.
     pub server_id: u8,
-    /// Seconds since 1970, unsigned: of the server's start and what the counter carried into them,
-    /// or, of a generator's keys, of the key.
+    /// Seconds since 1970, unsigned. In keys of a server: the second of its start, plus the counter's carries. In
+    /// keys of a generator: the second at which the key was made.
     pub seconds: u32,
     /// 24 bits.
     pub counter: u32,

@@ -15,24 +15,23 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Bytes are in network order. The scheme's order ([`Scheme::cmp`]) is by ticks, then clock
-//! sequence, then node: the order in which keys were made. **No database compares the bytes so**;
-//! what MySQL's `UUID_TO_BIN(x, 1)` makes of them does compare so, and is the one rule declared:
+//! Bytes are in network order. The scheme's order ([`Scheme::cmp`]) is by ticks, then clock sequence, then node: the
+//! order in which keys were made. **No database compares the bytes in this way.** The result of MySQL's
+//! `UUID_TO_BIN(x, 1)` does compare so, and is the only rule that the scheme declares:
 //!
-//! - as bytes, keys fall back whenever `time_low` runs over, every 429 seconds;
-//! - MariaDB's `UUID` compares node, clock sequence, then time. The keys of *one* generator rise
-//!   there, until a fork or until it follows a clock back; those of two generators stay apart, each
-//!   in a range of its own, whatever their times. That is not the order of the keys;
+//! - as bytes, keys fall back whenever `time_low` overflows, every 429 seconds;
+//! - MariaDB's `UUID` compares node, clock sequence, then time. The keys of *one* generator rise there, until a fork
+//!   or until it follows a clock back. Keys of two generators are in two separate ranges, whatever their times, and
+//!   that is not the order of the keys;
 //! - SQL Server compares node, clock sequence, then the bytes of the time from the right, and falls
 //!   back every 256 ticks.
 //!
-//! To keep the order, store [`uuid_v6`](super::uuid_v6), which is the same key with its time
-//! turned round ([`convert`](super::convert)), or take the column
-//! [`Binary16Swapped`](crate::storage::column::Binary16Swapped), which holds what that function
-//! makes.
+//! To keep the order, store [`uuid_v6`](super::uuid_v6), which is the same key with its time rearranged
+//! ([`convert`](super::convert)), or use the column [`Binary16Swapped`](crate::storage::column::Binary16Swapped),
+//! which holds the result of that function.
 //!
-//! Ticks, clock sequence and node are as in [`uuid_v6`](super::uuid_v6), and so is what an observer
-//! of one key learns of the next: all but the tick.
+//! Ticks, clock sequence and node are as in [`uuid_v6`](super::uuid_v6). Whoever knows one key knows all of the next
+//! one but its tick.
 //!
 //! # References
 //!
@@ -58,7 +57,7 @@ pub enum UuidV1 {}
 impl Scheme for UuidV1 {
     rfc_9562!("uuid_v1", version 1, Orders::NONE.and(Comparison::UuidToBin));
 
-    /// Returns `None` for times before 1970 as well.
+    /// Returns `None` also for times before 1970.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         gregorian::timestamp::<Self>(raw)
     }

@@ -15,15 +15,15 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! It is older than RFC 9562, whose version 6 differs in the variant alone: 10 there, so that the
-//! third bit is the clock sequence's. The variant 111 is what the RFC reserves, and it covers that
-//! bit: the way back to version 1 needs it from elsewhere ([`convert`](super::convert)). New tables
-//! take [`uuid_v6`](super::uuid_v6); this scheme is for those that have such keys.
+//! It is older than RFC 9562, whose version 6 differs only in the variant: there it is 10, and the third bit belongs
+//! to the clock sequence. The RFC reserves the variant 111, which covers that bit. The conversion back to version 1
+//! needs the bit from elsewhere ([`convert`](super::convert)). For new tables use [`uuid_v6`](super::uuid_v6); this
+//! scheme is for tables that have such keys.
 //!
-//! Bytes are in network order; keys compare as their bytes do, in MariaDB's `UUID` too, which leaves
-//! version 6 unswapped. Ticks, clock sequence and node are made as in [`uuid_v6`](super::uuid_v6)
-//! (the article's nodes are random, MAC addresses, hashes of one, or of an account's id:
-//! [`UuidNode`](crate::scheme::UuidNode)), and so is what an observer of one key learns of the next: all but the tick.
+//! Bytes are in network order, and keys compare byte by byte, in MariaDB's `UUID`, too, which does not swap
+//! version 6. Ticks, clock sequence and node are made as in [`uuid_v6`](super::uuid_v6) (in the article, nodes are
+//! random, MAC addresses, or hashes of an address or of an account's id: [`UuidNode`](crate::scheme::UuidNode)).
+//! Whoever knows one key knows all of the next one but its tick.
 //!
 //! # References
 //!
@@ -64,7 +64,7 @@ impl Scheme for UuidV1Rearranged {
         Uuid::from_bytes(bytes)
     }
 
-    /// Returns `None` for times before 1970 as well.
+    /// Returns `None` also for times before 1970.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         gregorian::timestamp::<Self>(raw)
     }

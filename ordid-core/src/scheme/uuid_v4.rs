@@ -14,10 +14,10 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! It is here to compare the ordered schemes with, and for keys that must tell nothing. No rule
-//! orders its keys, so it has none of the traits that a column with order asks for, and no time.
-//! Once a table has outgrown the memory, inserting them is dozens of times slower than inserting
-//! ordered keys. An observer of one key does not know 122 bits of the next.
+//! This scheme is here for comparison with the ordered ones, and for keys that must reveal nothing. No rule orders
+//! its keys, so it lacks the traits that an ordered column requires, and it has no time. Once a table has outgrown
+//! the memory, inserting such keys is dozens of times slower than inserting ordered keys. Whoever knows one key has
+//! 122 bits of the next one to guess.
 //!
 //! # Example: no order to keep
 //!
@@ -98,7 +98,7 @@ impl Layout for UuidV4 {
 #[cfg(feature = "std")]
 pub type UuidV4Generator<E = ThreadEntropy> = RandomGenerator<UuidV4, E>;
 
-/// As above with `std`; without it there are no defaults.
+/// The same type as with `std`, but without defaults.
 #[cfg(not(feature = "std"))]
 pub type UuidV4Generator<E> = RandomGenerator<UuidV4, E>;
 

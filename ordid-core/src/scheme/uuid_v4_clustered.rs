@@ -15,29 +15,29 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Percona's pseudo-ordered UUIDs: the prefix is the first two bytes of an MD5, so that the rows of
-//! a period lie together in the index, at a place that has nothing to do with the one before. It
-//! saves the reads that [`uuid_v4`](super::uuid_v4) costs once a table has outgrown the memory; the
-//! pages it fills are as empty as with version 4.
+//! These are Percona's pseudo-ordered UUIDs. The prefix is the first two bytes of an MD5, so the rows of one period
+//! are next to each other in the index, at a place that has nothing to do with the previous period's. This saves the
+//! reads that [`uuid_v4`](super::uuid_v4) costs once a table has outgrown the memory. Pages are filled as poorly as
+//! with version 4.
 //!
 //! | [`Period`] | MD5 of |
 //! |---|---|
 //! | [`Week`](Period::Week), the original | the year and MySQL's `WEEK(now, 0)`, 0 to 53, both unpadded: `2024` and `9` give `20249` |
 //! | [`Seconds`](Period::Seconds), [`MINUTE`](Period::MINUTE) | the number of such periods since 1970-01-01T00:00:00, as decimal digits |
 //!
-//! Both count in local time ([`Clusters::utc_offset_minutes`]), since the original takes the
-//! session's time zone. A key type says which, `#[ordid(scheme = uuid_v4_clustered(period = Minute))]`,
-//! by a type ([`Clustering`]); a generator is given a value.
+//! Both count in local time ([`Clusters::utc_offset_minutes`]), because the original uses the session's time zone. A
+//! key type states the period by a type ([`Clustering`]): `#[ordid(scheme = uuid_v4_clustered(period = Minute))]`. A
+//! generator takes it as a value.
 //!
-//! There are two schemes. `uuid_v4_clustered` has the variant of RFC 9562. `uuid_v4_clustered_compat`
-//! leaves those two bits random, as the original does: its keys are UUIDs of version 4 for nobody
-//! who looks at the variant.
+//! There are two schemes. `uuid_v4_clustered` has the variant of RFC 9562. `uuid_v4_clustered_compat` leaves those
+//! two bits random, as the original does, so a reader that checks the variant does not accept its keys as UUIDs of
+//! version 4.
 //!
-//! **No rule orders the keys**: neither those of a period, which are random, nor the periods. Of
-//! 65,536 pairs of periods, one has the same prefix. MariaDB's `UUID` type compares version 4 from its
-//! last segment, where the keys are random: there the prefix is worth nothing, use `BINARY(16)`.
-//! The prefix tells no time by itself, but anyone can work out the prefixes of all weeks and find
-//! the few that fit a key. An observer of one key does not know 106 bits of the next, or 108.
+//! **No rule orders the keys**: neither those of one period, which are random, nor the periods. One in 65,536 pairs
+//! of periods has the same prefix. MariaDB's `UUID` type compares version 4 from its last segment, where the keys are
+//! random; the prefix has no effect there, so use `BINARY(16)`. The prefix does not state a time, but anyone can
+//! compute the prefixes of all weeks and find the few that fit a key. Whoever knows one key has 106 bits of the next
+//! one to guess, 108 in the compat scheme.
 //!
 //! # References
 //!
@@ -79,7 +79,7 @@ impl Scheme for UuidV4Clustered {
     without_order!(rfc_9562!("uuid_v4_clustered", version 4));
 }
 
-/// The scheme `uuid_v4_clustered_compat`: with a random variant, as the original.
+/// The scheme `uuid_v4_clustered_compat`: with random variant bits, as in the original.
 #[derive(Debug)]
 pub enum UuidV4ClusteredCompat {}
 
@@ -90,8 +90,8 @@ impl Scheme for UuidV4ClusteredCompat {
     ));
 }
 
-/// The schemes that a [`ClusteredGenerator`] makes keys of: [`UuidV4Clustered`],
-/// [`UuidV4ClusteredCompat`], and [`ByPeriod`] of them. No other can be one.
+/// The schemes whose keys a [`ClusteredGenerator`] makes: [`UuidV4Clustered`], [`UuidV4ClusteredCompat`], and
+/// [`ByPeriod`] of them. The trait is sealed.
 pub trait Clustered: Layout<Raw = Uuid, Parts = Parts> + sealed::Sealed {}
 
 impl Clustered for UuidV4Clustered {}
@@ -121,7 +121,7 @@ mod sealed {
 /// The fields of a clustered UUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// The period's ([`Clusters::prefix_at`]): 16 bits.
+    /// The prefix of the period ([`Clusters::prefix_at`]): 16 bits.
     pub prefix: u16,
     /// 32 random bits.
     pub random_a: u32,
@@ -172,10 +172,10 @@ impl Layout for UuidV4ClusteredCompat {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Period {
-    /// A week that begins on Sunday, cut in two by the turn of the year: `WEEK()` in mode 0.
+    /// A week that begins on Sunday and is cut at the turn of the year: MySQL's `WEEK()` in mode 0.
     #[default]
     Week,
-    /// So many seconds, counted from 1970-01-01T00:00:00 in local time.
+    /// A number of seconds, counted from 1970-01-01T00:00:00 in local time.
     Seconds(NonZeroU32),
 }
 
@@ -184,7 +184,7 @@ impl Period {
     pub const MINUTE: Self = Self::Seconds(NonZeroU32::new(60).expect("60 is not zero"));
 }
 
-/// Which keys share a prefix, and which prefix it is.
+/// Which keys share a prefix, and how the prefix is computed.
 ///
 /// # Example: the original's expression
 ///
@@ -200,9 +200,9 @@ impl Period {
 pub struct Clusters {
     /// How long keys share a prefix.
     pub period: Period,
-    /// Local time is so many minutes ahead of UTC: the session's `time_zone`, where keys are to
-    /// share the prefixes of keys that the database makes. A zone that changes its offset in
-    /// summer makes the database change over an hour sooner or later than this.
+    /// The number of minutes by which local time is ahead of UTC. If keys have to share the prefixes of keys that the
+    /// database makes, use the offset of the session's `time_zone`. If that zone changes its offset in summer, the
+    /// database's periods change up to an hour earlier or later than these.
     pub utc_offset_minutes: i16,
 }
 
@@ -270,9 +270,9 @@ const fn year_and_week(day: i64) -> (i64, i64) {
     (year, (since_january + 7 - since_sunday) / 7)
 }
 
-/// Makes clustered UUIDs of version 4: in no order, whatever [`Generator`] says of others.
+/// Makes clustered UUIDs of version 4, which are in no order.
 ///
-/// Neither clock nor fork can do harm: what tells keys apart is random.
+/// Neither a wrong clock nor a fork can make it repeat a key, because keys differ by random bits.
 ///
 /// # Example: by the minute, in the original's form
 ///
@@ -363,17 +363,17 @@ impl<S: Clustered, C: Clock, E: Entropy> Generator for ClusteredGenerator<S, C, 
         Ok(Self::key(prefix, self.entropy.next_u128()?))
     }
 
-    /// Makes keys that all have the prefix of now.
+    /// Makes keys that all have the prefix of the present time.
     fn try_fill_with(&self, count: usize, mut put: impl FnMut(Generated<S>)) -> Result<(), Error> {
         let prefix = self.prefix_now();
         draw_all(&self.entropy, count, |bits| put(Self::key(prefix, bits)))
     }
 
-    /// Claims nothing: the keys are drawn as they are asked for, and are not consecutive.
+    /// Claims nothing. Each key is drawn when the iterator is asked for it.
     ///
     /// # Errors
     ///
-    /// None; the iterator gives one where the operating system has no entropy.
+    /// None. The iterator yields an error if the operating system has no entropy.
     fn reserve(&self, count: usize) -> Result<Drawn<'_, Self>, Error> {
         Ok(Drawn::new(self, count))
     }

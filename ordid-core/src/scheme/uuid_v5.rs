@@ -14,9 +14,9 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! It is for keys that other programs make of names as well; [`named`](super::named) says what such
-//! keys are for, and what they are not. Where nobody else makes them, take
-//! [`uuid_v8_sha256`](super::uuid_v8_sha256): names with one SHA-1 can be computed.
+//! Use it for keys that other programs compute from names, too. [`named`](super::named) says what such keys are for,
+//! and what they are not. If no other program computes them, use [`uuid_v8_sha256`](super::uuid_v8_sha256): somebody
+//! can find two names with the same SHA-1.
 //!
 //! # Example: the RFC's own vector
 //!

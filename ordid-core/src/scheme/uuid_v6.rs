@@ -14,14 +14,13 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Bytes are in network order; keys compare as their bytes do, in MariaDB's `UUID` too, which
-//! leaves version 6 unswapped. Keys of different generators interleave by time to 100 ns.
+//! Bytes are in network order, and keys compare byte by byte, in MariaDB's `UUID`, too, which does not swap
+//! version 6. Keys of different generators interleave by time to 100 ns.
 //!
-//! The generator reads the clock's tick and counts on from it where keys are faster than ticks, or
-//! the clock is coarser: ten million keys a second. Node and clock sequence stay the same for a
-//! generator, until a fork or until it follows a clock back: RFC 9562 section 5.6 would rather
-//! have them drawn for every key, and lets implementations keep them. So **whoever knows one key
-//! knows the next one but for its tick**; where that matters, take
+//! The generator reads the clock's tick. If keys are made faster than ticks, or the clock is coarser, it counts on
+//! from there: ten million keys a second. Node and clock sequence stay the same for a generator, until a fork or
+//! until it follows a clock back. RFC 9562 section 5.6 prefers new ones for every key, but lets implementations keep
+//! them. So **whoever knows one key knows all of the next one but its tick**. If that matters, use
 //! [`uuid_v7_unguessable`](super::uuid_v7_unguessable). The node is random unless a
 //! [`UuidNode`](crate::scheme::UuidNode) is given.
 //!
@@ -47,7 +46,7 @@ pub enum UuidV6 {}
 impl Scheme for UuidV6 {
     rfc_9562!("uuid_v6", version 6, Orders::BYTES.and(Comparison::MariaDbUuid));
 
-    /// Returns `None` for times before 1970 as well.
+    /// Returns `None` also for times before 1970.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         gregorian::timestamp::<Self>(raw)
     }

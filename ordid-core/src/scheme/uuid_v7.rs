@@ -14,10 +14,9 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Bytes are in network order; keys compare as their bytes do. The counter starts each millisecond
-//! at 41 unpredictable bits below a zero bit, and rises by one a key: it cannot run over inside
-//! the 1,048,576 keys that the generator gives to a millisecond. An observer of one key does not
-//! know 32 bits of the next.
+//! Bytes are in network order, and keys compare byte by byte. In each millisecond the counter starts at 41
+//! unpredictable bits below a zero bit, and rises by one with each key. It cannot overflow within the 1,048,576 keys
+//! that the generator makes in a millisecond. Whoever knows one key has 32 bits of the next one to guess.
 //!
 //! # References
 //!
@@ -74,7 +73,7 @@ pub struct Parts {
     pub unix_ts_ms: u64,
     /// 12 bits: the upper part of the counter, or a fraction of the millisecond.
     pub rand_a: u16,
-    /// 62 bits.
+    /// 62 bits: in ordid's keys the lower 30 bits of the counter, then 32 random bits.
     pub rand_b: u64,
 }
 
@@ -123,8 +122,8 @@ impl TimeOrdered for UuidV7 {
 generator! {
     /// Makes UUIDs of version 7, strictly rising over all threads that share it.
     ///
-    /// The process-wide one stands behind [`KeyType::generate`](crate::KeyType::generate); make your own for a policy, a clock or
-    /// an entropy source of your own.
+    /// [`KeyType::generate`](crate::KeyType::generate) uses the process-wide one. Make another one if you need your
+    /// own policy, clock or entropy source.
     ///
     /// # Example: a clock that steps back
     ///
@@ -155,8 +154,8 @@ generator! {
 }
 
 generator_alias! {
-    /// Makes UUIDs of version 7 for one thread at a time, which costs less: a
-    /// [`UuidV7Generator`] that was [`into_local`](crate::generator::OrderedGenerator::into_local).
+    /// Makes UUIDs of version 7 for one thread at a time, at a lower cost: a [`UuidV7Generator`] after
+    /// [`into_local`](crate::generator::OrderedGenerator::into_local).
     UuidV7LocalGenerator<C, E> = LocalBlock<UuidV7Generator<C, E>>
 }
 

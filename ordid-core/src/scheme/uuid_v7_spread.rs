@@ -1,4 +1,4 @@
-//! UUID version 7 behind a bucket: for engines that split tables by their keys.
+//! UUID version 7 after a bucket, for engines that split tables by their keys.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -14,14 +14,15 @@
 //! +---------+-----------------------------------------------------+
 //! ```
 //!
-//! This is the layout of 16 buckets, which are 4 bits. Each bit more of the bucket is a random bit less at the end, and
-//! moves all fields between by one: 2 buckets leave 30 random bits, 256 leave 23. Time and counter are those of
-//! [`uuid_v7`](super::uuid_v7). The version is 8, since a reader of version 7 would take the bucket for the time's first
-//! bits. The bit behind the variant is one in all keys: MariaDB's `UUID` refuses some values of version 8 without it.
+//! This is the layout of 16 buckets, which take 4 bits. For each further bit of the bucket there is one random bit
+//! less at the end, and all fields in between move by one bit: 2 buckets leave 30 random bits, 256 leave 23. Time and
+//! counter are those of [`uuid_v7`](super::uuid_v7). The version is 8, because a reader of version 7 would take the
+//! bucket for the first bits of the time. The bit after the variant is one in all keys; without it, MariaDB's `UUID`
+//! refuses some values of version 8.
 //!
-//! Bytes are in network order; keys compare as their bytes do, so the bucket comes first, and keys rise in each bucket.
-//! [`spread`](super::spread) says which bucket a key gets, and how rows are read in the order of time all the same. An
-//! observer of one key does not know the random bits of the next.
+//! Bytes are in network order, and keys compare byte by byte. So the bucket comes first, and keys rise in each
+//! bucket. [`spread`](super::spread) says which bucket a key gets, and how to read rows in the order of time. Whoever
+//! knows one key has the random bits of the next one to guess.
 //!
 //! # References
 //!
@@ -135,13 +136,13 @@ impl<const BUCKETS: u16> Slotted for UuidV7Spread<BUCKETS> {
 /// The fields of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// Below the number of buckets.
+    /// The bucket, below the number of buckets.
     pub bucket: u16,
     /// Milliseconds since 1970: 48 bits.
     pub unix_ts_ms: u64,
     /// 42 bits.
     pub counter: u64,
-    /// 31 bits less those of the bucket.
+    /// 31 bits minus those of the bucket.
     pub random: u32,
 }
 
@@ -189,8 +190,8 @@ impl<const BUCKETS: u16> Layout for UuidV7Spread<BUCKETS> {
         })
     }
 
-    /// Takes any UUID of version 8 with a one behind the variant: over how many buckets its maker spreads keys is not
-    /// written in it.
+    /// Accepts any UUID of version 8 with a one after the variant, because a key does not say over how many buckets
+    /// its maker spreads keys.
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         let parts = Self::unpack(raw)?;
         Ok(Inspection {
@@ -241,12 +242,13 @@ impl<const BUCKETS: u16> ProcessWide for UuidV7Spread<BUCKETS> {
     }
 }
 
-/// Makes UUIDs of version 7 behind buckets that take turns, rising in each over all threads that share it.
+/// Makes UUIDs of version 7 after buckets that take turns. They rise in each bucket, over all threads that share the
+/// generator.
 #[cfg(feature = "std")]
 pub type UuidV7SpreadGenerator<const BUCKETS: u16 = 16, C = SystemClock, E = ThreadEntropy> =
     OrderedGenerator<UuidV7Spread<BUCKETS>, C, E>;
 
-/// This is the same type without `std`, where there are no defaults.
+/// The same type as with `std`, but without defaults.
 #[cfg(not(feature = "std"))]
 pub type UuidV7SpreadGenerator<const BUCKETS: u16, C, E> =
     OrderedGenerator<UuidV7Spread<BUCKETS>, C, E>;

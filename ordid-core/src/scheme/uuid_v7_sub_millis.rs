@@ -1,5 +1,5 @@
-//! UUID version 7 with fractions of a millisecond: 48 bits of milliseconds, 12 bits of 1/4096 of
-//! them, an 8-bit counter, 54 fresh random bits.
+//! UUID version 7 with fractions of a millisecond: 48 bits of milliseconds, 12 bits of 1/4096 milliseconds, an 8-bit
+//! counter, 54 fresh random bits.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -15,12 +15,11 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Bytes are in network order; keys compare as their bytes do. Time and fraction are where
-//! PostgreSQL 18's `uuidv7()` has them, so keys of the application and of the database interleave by
-//! time to a quarter of a microsecond. Inside one 1/4096 millisecond 256 keys count up, then the next
-//! fraction begins: 1,048,576 keys a millisecond, then the
-//! [`Overflow`](crate::generator::Overflow) policy acts. An observer of one key does not know 54
-//! bits of the next, but does learn when it was made.
+//! Bytes are in network order, and keys compare byte by byte. Time and fraction are in the same bits as in PostgreSQL
+//! 18's `uuidv7()`, so keys of the application and of the database interleave by time to a quarter of a microsecond.
+//! Within 1/4096 millisecond 256 keys count up, and then the next fraction begins. After 1,048,576 keys in a
+//! millisecond, the [`Overflow`](crate::generator::Overflow) policy acts. Whoever knows one key has 54 bits of the
+//! next one to guess.
 //!
 //! The clock must have fractions ([`Clock::now_with_nanos`](crate::clock::Clock::now_with_nanos)).
 //!
@@ -82,7 +81,7 @@ pub struct Parts {
     pub unix_ts_ms: u64,
     /// 1/4096 of a millisecond, rounded down: 12 bits.
     pub fraction: u16,
-    /// The count inside the fraction.
+    /// The count within the fraction.
     pub counter: u8,
     /// 54 random bits.
     pub random: u64,
@@ -109,7 +108,7 @@ pub struct Parts {
 impl Layout for UuidV7SubMillis {
     fields_around_version!(7: unix_ts_ms = 48, fraction = 12, counter = 8, random = 54);
 
-    /// Takes any UUID of version 7: which of them have fractions is not written in them.
+    /// Accepts any UUID of version 7, because a key does not say whether it has fractions.
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         let parts = Self::unpack(raw)?;
         let ticks = parts.unix_ts_ms << 12 | u64::from(parts.fraction);
@@ -122,7 +121,7 @@ impl Layout for UuidV7SubMillis {
     }
 }
 
-/// Of any UUID of version 7: these bounds are those of [`UuidV7`].
+/// The bounds are those of [`UuidV7`], and include any UUID of version 7.
 impl TimeOrdered for UuidV7SubMillis {
     fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
         UuidV7::bounds_at(timestamp)

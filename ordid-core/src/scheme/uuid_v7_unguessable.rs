@@ -14,14 +14,13 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Bytes are in network order; keys compare as their bytes do. Seen as one number of 74 bits, each
-//! key is the one before plus a random step of 1 to 2^57: the counter above rises by one, and the 56
-//! bits below are drawn anew. So whoever knows a key does not know 56 bits of the next one, where
-//! the dense [`uuid_v7`](super::uuid_v7) leaves 32 unknown.
+//! Bytes are in network order, and keys compare byte by byte. Seen as one number of 74 bits, each key is the previous
+//! one plus a random step between 1 and 2^57: the counter rises by one, and the 56 bits below are drawn anew. So
+//! whoever knows one key has 56 bits of the next one to guess, compared with 32 in the dense
+//! [`uuid_v7`](super::uuid_v7).
 //!
-//! The price is the keys of a millisecond. The counter starts at 17 unpredictable bits below a zero
-//! bit, which leaves **131,072 keys a millisecond**; then the
-//! [`Overflow`](crate::generator::Overflow) policy acts.
+//! The price is fewer keys in a millisecond. The counter starts at 17 unpredictable bits below a zero bit, which
+//! leaves **131,072 keys a millisecond**. Then the [`Overflow`](crate::generator::Overflow) policy acts.
 //!
 //! # References
 //!
@@ -83,7 +82,7 @@ pub struct Parts {
 impl Layout for UuidV7Unguessable {
     fields_around_version!(7: unix_ts_ms = 48, counter = 18, random = 56);
 
-    /// Takes any UUID of version 7: which of them are unguessable is not written in them.
+    /// Accepts any UUID of version 7, because a key does not say whether it is unguessable.
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         let parts = Self::unpack(raw)?;
         Ok(Inspection {
@@ -95,7 +94,7 @@ impl Layout for UuidV7Unguessable {
     }
 }
 
-/// Of any UUID of version 7: these bounds are those of [`UuidV7`].
+/// The bounds are those of [`UuidV7`], and include any UUID of version 7.
 impl TimeOrdered for UuidV7Unguessable {
     fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
         UuidV7::bounds_at(timestamp)

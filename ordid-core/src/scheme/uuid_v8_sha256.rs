@@ -14,9 +14,9 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! It is the form of RFC 9562's appendix B.2, with a better hash than [`uuid_v5`](super::uuid_v5) has.
-//! [`named`](super::named) says what such keys are for, and what they are not. Version 8 is anybody's
-//! own: the value does not say that it is of a name.
+//! This is the form of RFC 9562's appendix B.2, with a better hash than that of [`uuid_v5`](super::uuid_v5).
+//! [`named`](super::named) says what such keys are for, and what they are not. Anybody may define version 8
+//! differently, so the value does not say that it comes from a name.
 //!
 //! # Example: the RFC's own vector
 //!

@@ -15,17 +15,17 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Bytes are in network order. SQL Server compares the last line's 6 bytes first, then the two with
-//! variant and count, then the one with the count's lower 8 bits, then the rest; keys compare so
-//! ([`Scheme::cmp`]). The count starts each millisecond at 21 unpredictable bits below a zero bit,
-//! and rises by one a key: it cannot run over inside the 1,048,576 keys that the generator gives to
-//! a millisecond. An observer of one key does not know 52 bits of the next.
+//! Bytes are in network order. SQL Server compares the last line's 6 bytes first, then the two with variant and
+//! count, then the one with the count's lower 8 bits, then the rest. The scheme's order ([`Scheme::cmp`]) is the
+//! same. The count starts each millisecond at 21 unpredictable bits below a zero bit, and rises by one with each key.
+//! It cannot overflow within the 1,048,576 keys that the generator makes in a millisecond. Whoever knows one key has
+//! 52 bits of the next one to guess.
 //!
-//! Time, the 14 bits beside the variant, version and variant are where UUIDNext has them for SQL
-//! Server. UUIDNext counts in the 14 bits alone and leaves the 8 below to chance.
+//! Time, the 14 bits beside the variant, version and variant are where UUIDNext puts them for SQL Server. UUIDNext
+//! counts only in the 14 bits, and the 8 bits below are random.
 //!
-//! Elsewhere order is lost: every other comparison begins with the random bits, and MariaDB's `UUID`
-//! refuses about one in 64 values of version 8.
+//! Elsewhere the order is lost: every other comparison begins with the random bits, and MariaDB's `UUID` refuses
+//! about one in 64 values of version 8.
 //!
 //! # References
 //!
@@ -87,9 +87,9 @@ impl Slotted for UuidV8SqlServer {
 pub struct Parts {
     /// 48 bits: random.
     pub custom_a: u64,
-    /// 12 bits: random, in ordid's keys with the count's lowest 8 bits.
+    /// 12 bits: random, but the lowest 8 are the count's in ordid's keys.
     pub custom_b: u16,
-    /// 14 bits: UUIDNext's counter, the upper bits of ordid's.
+    /// 14 bits: UUIDNext's counter, and the upper bits of ordid's count.
     pub sequence: u16,
     /// Milliseconds since 1970: 48 bits.
     pub unix_ts_ms: u64,
@@ -114,7 +114,7 @@ pub struct Parts {
 impl Layout for UuidV8SqlServer {
     fields_around_version!(8: custom_a = 48, custom_b = 12, sequence = 14, unix_ts_ms = 48);
 
-    /// The counter is the 14 bits that all such keys have.
+    /// The counter that is returned is the 14 bits that UUIDNext's keys have, too.
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         let parts = Self::unpack(raw)?;
         let moment = TimeScale::UNIX_MILLIS.moment_at(parts.unix_ts_ms);

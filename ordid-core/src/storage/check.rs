@@ -11,22 +11,23 @@ use crate::key::{
     RisesInMariaDbUuid, RisesInSqlServer, Scheme, TypedKey,
 };
 
-/// Fails to compile where the scheme's keys lose their order in the dialect's column.
+/// Checks at compile time that the scheme's keys keep their order in the dialect's column.
 ///
-/// Adapters call it in a `const` for each `engine = column` pair. [`Unordered`] columns take the keys of every scheme.
+/// Adapters call it in a `const` for each `engine = column` pair. [`Unordered`] columns take the keys of every
+/// scheme.
 ///
 /// # Panics
 ///
-/// Panics with a message that names the scheme, the database, the column, its comparison rule and the ways out. In
-/// a `const` this is a compile error.
+/// If the keys lose their order. The message names the scheme, the database, the column, its comparison rule and the
+/// alternatives. In a `const` this is a compile error.
 pub const fn assert_keeps_order<S: Scheme, C: ColumnOn<D>, D: Dialect>() {
     if !C::UNORDERED && !S::ORDERS.contains(C::COMPARISON) {
         panic!("{}", Message::<S, C, D>::TEXT.as_str());
     }
 }
 
-/// Checks the order as [`assert_keeps_order`] does, also for a column that the dialect does not have: for adapters whose
-/// own traits refuse such a column, so that there is one error and not two.
+/// Does the same check as [`assert_keeps_order`], but also compiles for a column that the dialect does not have. It
+/// is for adapters whose own traits refuse such a column, so that the user gets one error and not two.
 ///
 /// # Panics
 ///
@@ -135,11 +136,11 @@ impl Text {
     }
 }
 
-/// A key type that keeps its order in a column, or whose order is not wanted there: the bound for
-/// generic wrappers, where [`assert_keeps_order`] would come too late.
+/// A key type that keeps its order in a column, or that is stored in an [`Unordered`] one. It is the bound for
+/// generic wrappers, where [`assert_keeps_order`] would fail too late.
 ///
 /// `uuid::Uuid` itself may hold any version, so it maps only to columns that compare bytes.
-/// [`Unordered`] columns take every key type.
+/// An [`Unordered`] column takes every key type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` keys do not keep their order in a `{C}` column",
     label = "order is lost here",
@@ -171,7 +172,7 @@ keeps_order! {
     RisesAsUuidToBin: Binary16Swapped;
 }
 
-/// A column whose [`Comparison`](crate::layout::Comparison) is `Bytes`: that of the raw keys.
+/// A column whose stored values compare as the raw keys do: its [`Comparison`](crate::layout::Comparison) is `Bytes`.
 pub trait ComparesBytes: Column {}
 
 macro_rules! compares_bytes {

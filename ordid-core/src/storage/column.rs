@@ -1,4 +1,4 @@
-//! The columns, as types named like the words that users write.
+//! The columns, as types. Each is named like the word that users write.
 
 use super::{
     Column, ColumnOn, Found, Literal, Stores, Written,

@@ -4,28 +4,29 @@ use alloc::{format, string::String};
 
 use crate::layout::Comparison;
 
-/// A database flavour.
+/// A database's dialect of SQL.
 pub trait Dialect: Sized + 'static {
-    /// The vendor's name for it.
+    /// The vendor's name for the database.
     const NAME: &'static str;
     /// The most parameters that one statement may have.
     const MAX_PARAMETERS: usize;
-    /// Whether a parameter takes a column's values of all rows of a statement, and not one value.
+    /// Whether one parameter takes a column's values for all rows of a statement, instead of one value.
     const BINDS_ARRAYS: bool = false;
     /// Whether a foreign key that is declared `DEFERRABLE` can be checked at COMMIT.
     const DEFERS: bool = false;
-    /// Whether a row that refers to itself can be deleted as it is.
+    /// Whether a row whose foreign key refers to the row itself can be deleted without setting that key to NULL
+    /// first.
     const DELETES_ROWS_OF_THEMSELVES: bool = true;
-    /// The characters before and behind a quoted identifier; the second is doubled inside. Standard
-    /// SQL has double quotes.
+    /// The characters before and after a quoted identifier. The second one is doubled inside. Standard SQL has double
+    /// quotes.
     const QUOTES: [char; 2] = ['"'; 2];
-    /// What makes a column the primary key, in a `CREATE TABLE`.
+    /// The SQL that makes a column the primary key in a `CREATE TABLE`.
     const PRIMARY_KEY: &'static str = "NOT NULL PRIMARY KEY";
-    /// For each comparison rule under which it has a column of 128 bits, the name of that column:
-    /// what a message about lost order offers.
+    /// For each comparison rule under which the database has a column of 128 bits, the name of that column. Error
+    /// messages about lost order suggest it.
     const COLUMNS: &'static [(Comparison, &'static str)];
 
-    /// Returns the identifier as the dialect wants it written, whatever is in it.
+    /// Returns the identifier in quotes. It may contain any characters.
     ///
     /// # Example
     ///
@@ -51,7 +52,7 @@ pub trait Dialect: Sized + 'static {
         quoted
     }
 
-    /// Returns the table's name, quoted, behind its schema where there is one.
+    /// Returns the quoted name of the table, after its quoted schema if it has one.
     fn quote_table(schema: Option<&str>, table: &str) -> String {
         match schema {
             Some(schema) => format!("{}.{}", Self::quote(schema), Self::quote(table)),
@@ -124,11 +125,10 @@ pub enum SqlServer {}
 
 impl Dialect for SqlServer {
     const NAME: &'static str = "SQL Server";
-    /// Of 2,100, two are `sp_executesql`'s own: the statement and its declarations.
+    /// Of SQL Server's 2,100, `sp_executesql` uses two itself: the statement and its declarations.
     const MAX_PARAMETERS: usize = 2_098;
     const QUOTES: [char; 2] = ['[', ']'];
-    /// Clustered is the default, unless the table has a clustered index already; said, it cannot be
-    /// lost.
+    /// Clustered is the default only if the table has no other clustered index, so it is stated.
     const PRIMARY_KEY: &'static str = "NOT NULL PRIMARY KEY CLUSTERED";
     const COLUMNS: &'static [(Comparison, &'static str)] = &[
         (Comparison::Bytes, "unique_identifier_permuted"),
@@ -150,7 +150,7 @@ impl Dialect for Babelfish {
 
 /// Oracle Database.
 ///
-/// An identifier cannot have a double quote in it: with one, quoted as here, a statement fails.
+/// An Oracle identifier cannot contain a double quote. A statement with such an identifier fails.
 #[derive(Debug, Clone, Copy)]
 pub enum Oracle {}
 

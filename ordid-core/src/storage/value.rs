@@ -1,11 +1,11 @@
-//! Stored values: what columns take and return, and how they are written in SQL.
+//! Stored values: the forms that columns take and return, and their syntax in SQL.
 
 use alloc::{format, string::String};
 use core::fmt::Write as _;
 
 /// A stored value: an array of bytes, `i64` or `u64`.
 pub trait StoredValue: Copy + Ord + core::fmt::Debug + Send + Sync + 'static {
-    /// Returns it as a column finds it.
+    /// Returns the value in the form in which [`Stores::decode`](super::Stores::decode) takes it.
     fn found(&self) -> Found<'_>;
 }
 
@@ -34,7 +34,7 @@ impl StoredValue for u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found<'a> {
-    /// Bytes, or the bytes of a text.
+    /// Bytes, or a text as its bytes.
     Bytes(&'a [u8]),
     /// A signed integer.
     Integer(i64),
@@ -77,24 +77,24 @@ impl From<u64> for Found<'_> {
     }
 }
 
-/// How a column's values are written in SQL: what stands around what.
+/// The syntax of a column's values in SQL: the value, with a text before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Literal {
-    /// What stands before: `X'`.
+    /// The text before the value, such as `X'`.
     pub before: &'static str,
-    /// What stands between.
+    /// The form of the value itself.
     pub written: Written,
-    /// What stands after: `'`.
+    /// The text after the value, such as `'`.
     pub after: &'static str,
 }
 
-/// What a stored value looks like inside its [`Literal`].
+/// The form of a stored value inside its [`Literal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Written {
     /// The characters of a text, or the digits of an integer.
     Plain,
-    /// Two hex digits a byte, in upper case.
+    /// Two upper-case hex digits for each byte.
     Hex,
     /// Sixteen bytes as hyphenated lower-case hex.
     Hyphenated,

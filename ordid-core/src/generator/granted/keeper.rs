@@ -21,25 +21,25 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseRequest {
-    /// [`NodeAllocator::renew`].
+    /// Call [`NodeAllocator::renew`].
     Renew {
-        /// What is held.
+        /// The grant that the generator holds.
         grant: Grant,
-        /// The generator's clock.
+        /// The time of the generator's clock.
         now: Timestamp,
     },
-    /// [`NodeAllocator::acquire`], because the last grant was lost to another holder.
+    /// Call [`NodeAllocator::acquire`], because the last grant was lost to another holder.
     Acquire {
-        /// The generator's clock.
+        /// The time of the generator's clock.
         now: Timestamp,
-        /// The newest time in its keys.
+        /// The newest time in the generator's keys.
         last: Option<Timestamp>,
     },
-    /// [`NodeAllocator::release`], and nothing more.
+    /// Call [`NodeAllocator::release`], and then end.
     Release {
-        /// What was held.
+        /// The grant that the generator held.
         grant: Grant,
-        /// The newest time in its keys.
+        /// The newest time in the generator's keys.
         last: Option<Timestamp>,
     },
 }
@@ -49,8 +49,8 @@ pub enum LeaseRequest {
 ///
 /// It renews when a third of the window is over, give or take a random tenth of that, so that holders that began
 /// together do not ask together. After a failure it asks again after a tenth of the window; meanwhile the generator
-/// goes on up to its ceiling. If another holder has the grant, it acquires a new one. If the store has lost its
-/// state, or a part of it, the keeper stops: going on might repeat keys, so somebody has to look. If the store's
+/// goes on up to its ceiling. If another holder has the grant, the keeper acquires a new one. If the store has lost
+/// some or all of its state, the keeper stops: going on might repeat keys, so somebody has to look. If the store's
 /// ceiling went back, the generator stops at once, too.
 ///
 /// # Example: on a runtime
@@ -92,11 +92,11 @@ where
     C: Clock,
     E: Entropy,
 {
-    /// Keeps a grant that was acquired under these terms.
+    /// Makes a keeper for a grant that was acquired under these terms, and its generator.
     ///
     /// # Errors
     ///
-    /// As [`GrantedGenerator::new`]. The grant is then the caller's to [release](NodeAllocator::release).
+    /// As [`GrantedGenerator::new`]. After an error the caller has to [release](NodeAllocator::release) the grant.
     pub fn new(
         grant: Grant,
         terms: LeaseTerms,
@@ -116,7 +116,7 @@ where
         })
     }
 
-    /// Acquires a node, and makes a generator with it. A node that the generator refuses is given back.
+    /// Acquires a node, and makes a generator with it. If the generator refuses the node, it is given back.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ where
         kept
     }
 
-    /// As [`acquire`](Self::acquire), of a store that is asked synchronously.
+    /// As [`acquire`](Self::acquire), for a store with a blocking API.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ where
         Arc::clone(&self.generator)
     }
 
-    /// Returns how long to wait before [`request`](Self::request).
+    /// Returns how long to wait before the next [`request`](Self::request).
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ where
         Ok(whole - tenth + tenth.mul_f64(2.0 * chance))
     }
 
-    /// Returns what to ask the allocator.
+    /// Returns the next call to make to the allocator.
     pub fn request(&mut self) -> LeaseRequest {
         let now = self.generator.clock().now();
         match self.generator.closed() {
@@ -201,14 +201,17 @@ where
         Ok(self.request())
     }
 
-    /// Takes what the allocator answered. Ask for [`refused`](Self::refused) then, whatever this returns.
+    /// Takes the allocator's answer. Whatever this returns, call [`refused`](Self::refused) afterwards.
     ///
     /// # Errors
     ///
-    /// Returns an error after which the allocator must not be asked again: [`StateLost`](CoordinationFailure::StateLost),
-    /// [`CeilingRegressed`](CoordinationFailure::CeilingRegressed), [`Mismatch`](CoordinationFailure::Mismatch), and any
-    /// other that neither may pass nor is of the clock. The generator then goes on up to its ceiling. After `CeilingRegressed` it is closed at once, because the store may
-    /// have granted the same node and times to another holder.
+    /// Returns an error after which the allocator must not be asked again:
+    /// [`StateLost`](CoordinationFailure::StateLost), [`CeilingRegressed`](CoordinationFailure::CeilingRegressed),
+    /// [`Mismatch`](CoordinationFailure::Mismatch), and any other error except those that may pass, which are
+    /// [`Fenced`](CoordinationFailure::Fenced), [`Unavailable`](CoordinationFailure::Unavailable),
+    /// [`NoFreeNode`](CoordinationFailure::NoFreeNode), [`TooFarAhead`](CoordinationFailure::TooFarAhead) and errors
+    /// of the clock. The generator then goes on up to its ceiling. After `CeilingRegressed` it is closed at once,
+    /// because the store may have granted the same node and times to another holder.
     pub fn answer(&mut self, answer: Result<Grant, Error>) -> Result<(), Error> {
         let mut granted = None;
         let renewed = answer.and_then(|grant| {
@@ -255,9 +258,9 @@ where
         }
     }
 
-    /// Returns a grant that was acquired, but that the generator did not take because its clock is too far behind.
-    /// Give the grant to [`NodeAllocator::release`]; otherwise nobody can have its node until its holder counts as
-    /// silent. Each such grant is returned once.
+    /// Returns a grant that was acquired, but that the generator did not take, for example because its clock is too
+    /// far behind. Give the grant to [`NodeAllocator::release`]; otherwise nobody can have its node until its holder
+    /// counts as silent. Each such grant is returned once.
     pub fn refused(&mut self) -> Option<Grant> {
         self.refused.take()
     }
@@ -269,9 +272,9 @@ where
     C: Clock,
     E: Entropy,
 {
-    /// Keeps the grant until the generator is closed, and gives it back then. Spawn it; `sleep` is the
-    /// runtime's, such as `tokio::time::sleep`, or [`Delay::new`](crate::clock::Delay::new). A closed generator is noticed after about a third of
-    /// the window.
+    /// Keeps the grant until the generator is closed, and then gives it back. Spawn the future. `sleep` is the
+    /// runtime's, such as `tokio::time::sleep`, or [`Delay::new`](crate::clock::Delay::new). A closed generator is
+    /// noticed after about a third of the window.
     ///
     /// If the future is dropped earlier, the generator goes on up to its ceiling.
     ///
@@ -343,11 +346,11 @@ where
     C: Clock + 'static,
     E: Entropy + 'static,
 {
-    /// Keeps the grant on a thread of its own, until what this returns is dropped.
+    /// Keeps the grant on a new thread, until the returned value is dropped.
     ///
     /// # Errors
     ///
-    /// If the system makes no thread: [`Unavailable`](CoordinationFailure::Unavailable). The node is
+    /// Returns [`Unavailable`](CoordinationFailure::Unavailable) if the system cannot start a thread. The node is
     /// then given back.
     pub fn start<A>(self, allocator: A) -> Result<LeaseThread<S, C, E>, Error>
     where
@@ -419,11 +422,12 @@ where
         Arc::clone(&self.generator)
     }
 
-    /// Does what dropping does, and returns how the keeper ended.
+    /// Closes the generator and gives the node back, as dropping does, and returns how the keeper ended.
     ///
     /// # Errors
     ///
-    /// As [`LeaseKeeper::run`].
+    /// As [`LeaseKeeper::run`]. Returns [`Unavailable`](CoordinationFailure::Unavailable) if the keeper's thread
+    /// panicked.
     pub fn stop(mut self) -> Result<(), Error> {
         self.end()
     }

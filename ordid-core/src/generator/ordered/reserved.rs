@@ -14,7 +14,7 @@ use crate::{
     entropy::ThreadEntropy,
 };
 
-/// Keys that were claimed together, given out one by one. Those not asked for are never used.
+/// Keys that were claimed together; the iterator yields them one by one. Keys that are not taken are never used.
 pub struct Reserved<'g, S: Slotted, C, E> {
     pub(super) generator: &'g OrderedGenerator<S, C, E>,
     pub(super) slots: Option<Slots>,
@@ -78,7 +78,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Iterator for Reserved<'_, S, C, E> {
 
 impl<S: Slotted, C: Clock, E: Entropy> ExactSizeIterator for Reserved<'_, S, C, E> {}
 
-/// Without the secret behind the count.
+/// The text leaves out the secret behind the count.
 impl<S: Slotted, C, E> fmt::Debug for Reserved<'_, S, C, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reserved")

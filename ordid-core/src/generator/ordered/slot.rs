@@ -8,71 +8,74 @@ use crate::{
     key::{Generated, Scheme},
 };
 
-/// A scheme whose keys are the slots of one count, in order: what [`OrderedGenerator`](super::OrderedGenerator) makes.
+/// A scheme whose keys consist of a time, a count within it and random bits.
+/// [`OrderedGenerator`](super::OrderedGenerator) makes them.
 ///
-/// A slot is a time and an index in it; where [`FRACTION_BITS`](Self::FRACTION_BITS) is not zero,
-/// the upper bits of the index are ticks of the clock too. The scheme puts the slot into a key,
-/// with random bits below.
+/// The generator numbers its keys: a *slot* is a unit of time and an index in it. If
+/// [`FRACTION_BITS`](Self::FRACTION_BITS) is not zero, the upper bits of the index are ticks of the clock, too. The
+/// scheme puts the slot into a key, with random bits below.
 pub trait Slotted: Scheme {
-    /// What tells this generator's keys from another's where random bits do not: a worker's number,
-    /// a shard. `()` for schemes that need none.
+    /// The type of the node, which tells this generator's keys from another's where random bits do not: the number of
+    /// a worker or a shard, for example. `()` for schemes that need none.
     type Node: Copy + fmt::Debug + Send + Sync + 'static;
 
-    /// From when, and in which ticks, the layout counts time.
+    /// The epoch from which the layout counts time, and the length of its ticks.
     const SCALE: TimeScale = TimeScale::UNIX_MILLIS;
-    /// Bits of these ticks in the layout.
+    /// The number of bits that the layout has for these ticks.
     const TICK_BITS: u32 = 48;
     /// The last of these ticks that the layout has room for.
     const LAST_TICK: u64 = (1 << Self::TICK_BITS) - 1;
-    /// Bits of the index: two to the power of them are the keys of one unit of time. At most 24.
+    /// The number of bits of the index, at most 24: one unit of time has two to the power of them keys.
     const INDEX_BITS: u32;
-    /// The upper bits of the index that are ticks: the unit of time is two to the power of them.
+    /// How many of the upper bits of the index are ticks of the clock. The unit of time is then two to the power of
+    /// them ticks long.
     const FRACTION_BITS: u32 = 0;
-    /// Random bits of the count's start in each unit of time, the same for all keys of the unit; at
-    /// most 63.
+    /// The number of random bits of the value at which the count starts in each unit of time; at most 63. They are
+    /// the same for all keys of the unit.
     const SEED_BITS: u32;
-    /// Fresh random bits of each key; at most 64.
+    /// The number of random bits that are drawn for each key; at most 64.
     const RANDOM_BITS: u32;
     /// Whether keys carry the generator's [`identity`](Slot::identity).
     const IDENTITY: bool = false;
-    /// Whether a new secret makes other keys, by seed, identity or random bits. A scheme whose keys
-    /// are told apart by time, count and node alone says `false`: its generators never follow a
-    /// clock back, since they would repeat, and refuse to work in the child of a fork.
+    /// Whether a new secret makes other keys, by seed, identity or random bits. A scheme whose keys are told apart by
+    /// time, count and node alone says `false`. Its generators never follow a clock back, since they would repeat
+    /// keys, and refuse to work in the child of a fork.
     const RENEWS: bool = true;
 
-    /// Whether what is drawn for a key tells it from all others of the same time, where the count
-    /// does not: what [`generate_at`](crate::generator::Generator::generate_at) needs.
+    /// Returns whether the bits that are drawn for one key (seed, identity and random bits) tell it from all others
+    /// of the same time, without the generator's count. [`generate_at`](crate::generator::Generator::generate_at)
+    /// needs this.
     fn is_drawn(node: Self::Node) -> bool {
         let _ = node;
         Self::RENEWS
     }
 
-    /// Puts the fields of a slot into their places.
+    /// Makes the key of a slot.
     fn encode(slot: Slot<Self::Node>) -> Self::Raw;
 }
 
-/// A node that a generator can have without being given one.
+/// A node for generators that are not given one.
 pub trait DefaultNode {
-    /// The node.
+    /// The node of such a generator.
     const DEFAULT: Self;
 }
 
-/// For schemes that need none.
+/// For schemes that need no node.
 impl DefaultNode for () {
     const DEFAULT: Self = ();
 }
 
-/// The fields of a key that a generator makes.
+/// The fields of a key that a generator is about to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Slot<N> {
-    /// Units of time: ticks of [`Slotted::SCALE`], or two to the power of
-    /// [`Slotted::FRACTION_BITS`] of them.
+    /// The unit of time, counted from the epoch of [`Slotted::SCALE`]: a tick, or two to the power of
+    /// [`Slotted::FRACTION_BITS`] ticks.
     pub time: u64,
-    /// The seed of the unit of time, plus the slot's index.
+    /// The seed, which is the random start of the count in this unit of time, plus the slot's index.
     pub count: u64,
-    /// 64 random bits that the generator keeps until a fork, or until it follows a clock back. Zero
-    /// unless [`Slotted::IDENTITY`].
+    /// 64 random bits that the generator keeps until a fork, or until it follows a clock back. Zero unless
+    /// [`Slotted::IDENTITY`].
     pub identity: u64,
     /// [`Slotted::RANDOM_BITS`] fresh random bits.
     pub random: u64,

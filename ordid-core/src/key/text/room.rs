@@ -11,7 +11,7 @@ const _: () = assert!(
     "the longest text is checked in whole steps"
 );
 
-/// Room for the longest text of a key, which is written once.
+/// A buffer on the stack for the longest text of a key. It is written once.
 ///
 /// It is aligned and checked in steps of 16 bytes, since the check for UTF-8 takes the odd bytes of an end one by one.
 #[derive(Debug)]
@@ -19,14 +19,14 @@ const _: () = assert!(
 pub struct Room([u8; LONGEST]);
 
 impl Room {
-    /// Makes room.
+    /// Makes an empty buffer.
     #[inline]
     #[must_use]
     pub const fn new() -> Self {
         Self([0; LONGEST])
     }
 
-    /// Writes prefix, `_` and text, or the text alone if there is no prefix. `None` if it is too long.
+    /// Writes prefix, `_` and text, or the text alone if there is no prefix. Returns `None` if the whole is too long.
     // Inlined, so that the compiler knows the lengths of prefix and text.
     #[inline(always)]
     pub(crate) fn join(&mut self, prefix: Option<&str>, text: &[u8]) -> Option<&str> {
@@ -46,7 +46,7 @@ impl Room {
         str::from_utf8(checked).ok()?.get(..end)
     }
 
-    /// Returns all of it, for those who write text themselves.
+    /// Returns the whole buffer, for callers that write the text themselves.
     #[inline]
     pub(crate) const fn bytes(&mut self) -> &mut [u8; LONGEST] {
         &mut self.0

@@ -1,4 +1,4 @@
-//! Keys whose scheme is known at run time only, for tools.
+//! Keys whose scheme is known only at run time, for tools.
 
 use alloc::{boxed::Box, format, string::String, sync::Arc, vec::Vec};
 use core::{cmp::Ordering, fmt, hash, marker::PhantomData, ops::Range};
@@ -20,7 +20,7 @@ use crate::{
 /// The longest raw key.
 const MAX_LENGTH: usize = 24;
 
-/// Returns the scheme of a name, in which `-` may stand for `_`.
+/// Returns the scheme with this name. `-` may stand for `_`.
 ///
 /// # Example: a key of a scheme that a user has named
 ///
@@ -49,7 +49,7 @@ impl Entry {
         self.scheme.orders()
     }
 
-    /// Returns the type of raw key.
+    /// Returns the type of the raw keys.
     pub fn raw(&self) -> RawForm {
         self.scheme.raw()
     }
@@ -57,39 +57,39 @@ impl Entry {
     /// Reads a key's canonical text.
     ///
     /// # Errors
-    ///
-    /// Another text gives an error that [`is_parse`](Error::is_parse), and the text of another scheme's key one that
+    /// Any other text gives an error that [`is_parse`](Error::is_parse). The text of a key of another scheme gives
+    /// one that [`is_layout`](Error::is_layout).
     /// [`is_layout`](Error::is_layout).
     pub fn parse(&'static self, prefix: Option<&str>, text: &str) -> Result<AnyKey, Error> {
         self.scheme.parse(prefix, text).map(|raw| self.of(raw))
     }
 
-    /// Reads a raw key's bytes, the most significant first.
+    /// Reads the bytes of a raw key, most significant first.
     ///
     /// # Errors
     ///
-    /// Another number of bytes gives an error that [`is_parse`](Error::is_parse), and another scheme's key one that
-    /// [`is_layout`](Error::is_layout).
+    /// A wrong number of bytes gives an error that [`is_parse`](Error::is_parse). A key of another scheme gives one
+    /// that [`is_layout`](Error::is_layout).
     pub fn key_of(&'static self, bytes: &[u8]) -> Result<AnyKey, Error> {
         self.scheme.checked(bytes).map(|raw| self.of(raw))
     }
 
-    /// Makes a key of a name in a namespace, by a scheme that does so.
+    /// Computes the key of a name in a namespace; `None` if the scheme does not compute keys from names.
     #[cfg(feature = "named")]
     pub fn key_of_name(&'static self, namespace: &Uuid, name: &[u8]) -> Option<AnyKey> {
         let named = self.named?;
         Some(self.of(raw_of(named(namespace, name))))
     }
 
-    /// Returns a generator: of this node, if the scheme has nodes, and by this clock, if its keys have a time.
+    /// Returns a generator with this node, if the scheme has nodes, and with this clock, if its keys have a time.
     ///
-    /// Without a number, a scheme whose node may be random has a random one.
+    /// Without a node number, a scheme whose node may be random gets a random one.
     ///
     /// # Errors
     ///
-    /// An error that [`is_unsupported`](Error::is_unsupported) if nothing but a store, a name or another system makes
-    /// such keys, if the scheme has no nodes, or if it needs one; and one that [`is_layout`](Error::is_layout) if the
-    /// number is too large.
+    /// Returns an error that [`is_unsupported`](Error::is_unsupported) if only a store, a name or another system
+    /// makes such keys, if a node is given and the scheme has none, or if the scheme needs one and none is given.
+    /// Returns an error that [`is_layout`](Error::is_layout) if the number is too large.
     pub fn generator(
         &'static self,
         node: Option<u64>,
@@ -105,9 +105,9 @@ impl Entry {
         Ok(AnyGenerator { entry: self, make })
     }
 
-    /// Returns the keys of some time: the lowest of the first key, and the lowest of the time at which the range ends,
-    /// which is not in it. There is a range for each bucket of a scheme that spreads its keys. `None` if the scheme's
-    /// keys are not ordered by a time in them.
+    /// Returns the range of keys for a range of time, or one range for each bucket if the scheme spreads its keys. A
+    /// range is the lowest key at its start and the lowest key at its end, which is excluded. Returns `None` if the
+    /// scheme's keys are not ordered by a time in them.
     ///
     /// # Errors
     ///
@@ -121,12 +121,13 @@ impl Entry {
         Some(ranges.map(|ranges| ranges.into_iter().map(keys).collect()))
     }
 
-    /// Whether the scheme's keys are ordered by a time in them, so that [`ranges`](Self::ranges) returns some.
+    /// Returns whether the scheme's keys are ordered by a time in them, so that [`ranges`](Self::ranges) returns
+    /// some.
     pub fn has_ranges(&self) -> bool {
         self.ranges.is_some()
     }
 
-    /// Returns the highest keys of a millisecond, one for each bucket; `None` as of [`ranges`](Self::ranges).
+    /// Returns the highest key of a millisecond in each bucket; `None` in the cases of [`ranges`](Self::ranges).
     ///
     /// # Errors
     ///
@@ -136,7 +137,7 @@ impl Entry {
         Some(highest.map(|keys| keys.into_iter().map(|raw| self.of(raw)).collect()))
     }
 
-    /// Returns each column that stores the scheme's keys, of all dialects.
+    /// Returns the columns of all dialects that store the scheme's keys.
     pub fn columns(&self) -> Vec<AnyColumn> {
         let raw = self.scheme.raw();
         let mut columns = AnyColumn::all();
@@ -214,7 +215,7 @@ pub(crate) fn raw_key<R: RawKey>(found: &[u8]) -> Option<R> {
     Some(R::from_bytes(bytes))
 }
 
-/// A key of a scheme that is known at run time only.
+/// A key of a scheme that is known only at run time.
 #[derive(Clone, Copy)]
 pub struct AnyKey {
     entry: &'static Entry,
@@ -222,17 +223,17 @@ pub struct AnyKey {
 }
 
 impl AnyKey {
-    /// Returns its scheme.
+    /// Returns the scheme of the key.
     pub fn entry(&self) -> &'static Entry {
         self.entry
     }
 
-    /// Returns the raw key's bytes, the most significant first.
+    /// Returns the bytes of the raw key, most significant first.
     pub fn as_bytes(&self) -> &[u8] {
         self.raw.as_bytes()
     }
 
-    /// Returns its canonical text.
+    /// Returns the canonical text of the key.
     pub fn text(&self, prefix: Option<&str>) -> String {
         let scheme = self.entry.scheme;
         format!(
@@ -245,23 +246,23 @@ impl AnyKey {
         )
     }
 
-    /// Returns what it tells; `None` where it hides that.
+    /// Returns the information in the key; `None` if the scheme hides it.
     pub fn inspect(&self) -> Option<Inspection> {
         self.entry.scheme.inspect(self.as_bytes())
     }
 
-    /// Returns the time in it, if it has one.
+    /// Returns the time in the key, if it has one.
     pub fn timestamp(&self) -> Option<Timestamp> {
         self.entry.scheme.timestamp(self.as_bytes())
     }
 
-    /// Returns its bucket: 0, unless its scheme spreads keys.
+    /// Returns the bucket of the key: 0, unless its scheme spreads keys.
     pub fn bucket(&self) -> u16 {
         self.entry.scheme.bucket(self.as_bytes())
     }
 }
 
-/// Keys are equal if their schemes and values are.
+/// Two keys are equal if their schemes and values are equal.
 impl PartialEq for AnyKey {
     fn eq(&self, other: &Self) -> bool {
         self.entry.name == other.entry.name && self.raw == other.raw
@@ -276,7 +277,7 @@ impl hash::Hash for AnyKey {
     }
 }
 
-/// Keys of one scheme are in its order; others are in the order of the schemes' names.
+/// Keys of one scheme compare in its order. Keys of different schemes compare by the schemes' names.
 impl Ord for AnyKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let schemes = self.entry.name.cmp(other.entry.name);
@@ -330,7 +331,7 @@ pub(super) type MakeRanges = fn(Range<Timestamp>) -> Result<Vec<Range<Raw>>, Err
 /// The highest keys of a time.
 pub(super) type MakeHighest = fn(Timestamp) -> Result<Vec<Raw>, Error>;
 
-/// Makes keys of a scheme that is known at run time only.
+/// Makes keys of a scheme that is known only at run time.
 pub struct AnyGenerator {
     entry: &'static Entry,
     make: Make,
@@ -346,7 +347,7 @@ impl AnyGenerator {
         (self.make)(None).map(|raw| self.entry.of(raw))
     }
 
-    /// Makes a key for a time.
+    /// Makes a key for a given time.
     ///
     /// # Errors
     ///

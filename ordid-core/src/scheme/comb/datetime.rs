@@ -6,13 +6,13 @@
 //!          | random      |random | 40 c  | v,c c | days    | units of the day|
 //! ```
 //!
-//! `4` is the version, `0` four zero bits, `v` the variant, `c` the count: 14 bits beside the
-//! variant, then 8 in `b7`. 48 random bits are left, and so much of the next key an observer of one
-//! does not know. Days and units are big-endian numbers of 16 and 32 bits.
+//! `4` is the version, `0` four zero bits, `v` the variant, `c` the count: 14 bits beside the variant, then 8 in
+//! `b7`. The other 48 bits are random; whoever knows one key has them to guess for the next. Days and units are
+//! big-endian numbers of 16 and 32 bits.
 //!
-//! Up to 1,048,576 keys are made in a unit of 3.33 ms. The originals leave their order to chance
-//! (NHibernate issue #2869); and they wrap on 2079-06-07, when 16 bits of days are used up, so that
-//! keys fall below all earlier ones. ordid's generators end 6.67 ms before with an error.
+//! Up to 1,048,576 keys are made in a unit of 3.33 ms. In the originals they are in random order (NHibernate's issue
+//! 2869). The originals wrap on 2079-06-07, when 16 bits of days are used up, so that keys fall below all earlier
+//! ones. ordid's generators end with an error 6.67 ms before that.
 //!
 //! # Rounding
 //!
@@ -83,23 +83,23 @@ const fn days_and_units(since_1900: u64) -> u64 {
 /// The fields of a COMB with days and units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DateTimeParts {
-    /// The first ten bytes of the GUID that the original began with, in wire order: random bits,
-    /// with version 4 and RFC 9562's variant where the GUID was a random UUID. Of others,
-    /// [`pack`](Layout::pack) makes what the original makes, which is no key of the scheme.
+    /// The first ten bytes of the GUID that the original began with, in wire order: random bits, with version 4 and
+    /// RFC 9562's variant if the GUID was a random UUID. For other bytes, [`pack`](Layout::pack) makes the value that
+    /// the original makes, which is not a key of the scheme.
     pub guid: [u8; 10],
     /// Days since 1900-01-01.
     pub days: u16,
-    /// Units of 1/300 s since midnight UTC: below 25,920,000, of NHibernate up to 25,920,002.
+    /// Units of 1/300 s since midnight UTC: below 25,920,000, or up to 25,920,002 in NHibernate's keys.
     pub units: u32,
 }
 
 impl DateTimeParts {
-    /// Computes days and units as NHibernate does, of a UTC time in .NET's ticks
-    /// (`DateTime.Ticks`), rounding as it does on today's .NET.
+    /// Computes days and units as NHibernate does, from a UTC time in .NET's ticks (`DateTime.Ticks`), with the
+    /// rounding of today's .NET.
     ///
     /// # Errors
     ///
-    /// A time before 1900, or after 2079-06-06, where the original wraps to 1900: the error
+    /// A time before 1900, or after 2079-06-06, when the original wraps to 1900, gives an error that
     /// [`is_clock`](Error::is_clock).
     ///
     /// # Example: late in the day
@@ -124,8 +124,8 @@ impl DateTimeParts {
         })
     }
 
-    /// As [`nhibernate_at`](Self::nhibernate_at), as RT.Comb's legacy provider computes them: with
-    /// the next day in the last four ticks before midnight.
+    /// As [`nhibernate_at`](Self::nhibernate_at), but as RT.Comb's legacy provider computes them: with the next day
+    /// in the last four ticks before midnight.
     ///
     /// # Errors
     ///
@@ -312,8 +312,7 @@ comb! {
 }
 
 comb! {
-    /// The scheme `comb_rt_legacy`: RT.Comb's `Provider.Legacy`, and with it the original COMB of
-    /// 2002.
+    /// The scheme `comb_rt_legacy`: RT.Comb's `Provider.Legacy`, which is also the original COMB of 2002.
     CombRtLegacy, "comb_rt_legacy", last: DAY - 1, CombRtLegacyGenerator
 }
 

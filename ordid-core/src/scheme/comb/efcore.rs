@@ -6,15 +6,14 @@
 //!       | random      | random | 4 random | ticks (low) | ticks (upper 48 bits)   |
 //! ```
 //!
-//! Ticks are 100 ns since 0001-01-01. They take the place of the variant: what is left is version 4,
-//! in a value that is no RFC 9562 UUID. MariaDB's `UUID` refuses some such values and orders none.
-//! 60 random bits are left, and so much of the next key an observer of one does not know.
+//! Ticks are 100 ns since 0001-01-01. They cover the variant, so the values have version 4 but are not RFC 9562
+//! UUIDs. MariaDB's `UUID` refuses some such values and orders none. The other 60 bits are random; whoever knows one
+//! key has them to guess for the next.
 //!
-//! The original reads the clock once, when its generator is made, and then adds one a key. Two
-//! processes so interleave each at an offset of its own, and one that was restarted goes on at the
-//! clock, below its earlier keys if it made more than ten million a second. Here each key takes the
-//! clock's tick, or the next free one, as far ahead of the clock as the
-//! [`Policy`](crate::generator::Policy) goes: ten million keys a second.
+//! The original reads the clock once, when its generator is made, and then adds one for each key. So the keys of two
+//! processes interleave with an offset, and a process that was restarted goes on at the clock's time, below its
+//! earlier keys if it made more than ten million a second. Here each key gets the clock's tick, or the next free one,
+//! as far ahead of the clock as the [`Policy`](crate::generator::Policy) allows: ten million keys a second.
 //!
 //! # References
 //!
@@ -87,8 +86,8 @@ impl Slotted for CombEfCore {
 pub struct EfCoreParts {
     /// The counter: .NET's ticks when the generator was made, plus one a key.
     pub counter: u64,
-    /// The first eight bytes of a random GUID, in wire order, with its version 4. Of another
-    /// version, [`pack`](Layout::pack) makes what the original makes, which is no key of the scheme.
+    /// The first eight bytes of a random GUID, in wire order, with its version 4. For another version,
+    /// [`pack`](Layout::pack) makes the value that the original makes, which is not a key of the scheme.
     pub guid: [u8; 8],
 }
 
@@ -131,8 +130,8 @@ impl Layout for CombEfCore {
         Ok(EfCoreParts::of(raw))
     }
 
-    /// The moment is the counter's, read as ticks. In a key of the original it lies behind the
-    /// clock: the counter begins when the generator is made.
+    /// The moment is the counter, read as ticks. In a key of the original it is behind the clock, because the counter
+    /// begins when the generator is made.
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         let moment = Self::unpack(raw)?.moment();
         Ok(Inspection {

@@ -1,4 +1,4 @@
-//! RT.Comb's COMBs with Unix milliseconds, in the places of three databases.
+//! RT.Comb's COMBs with Unix milliseconds, in the byte orders of three databases.
 //!
 //! ```text
 //! Sql, text         | b0 b1 b2 b3 | b4 b5 | b6 b7 | b8 b9 | b10 b11 b12 b13 b14 b15 |
@@ -14,9 +14,9 @@
 //! Oracle columns of .NET programs hold (RT.Comb's `Binary`); in the text of such a key the first
 //! groups are reversed.
 //!
-//! Of the next key an observer of one does not know 48 bits in `Sql`, 52 in the others. Up to
-//! 1,048,576 keys are made in a millisecond. RT.Comb leaves their order to chance, or lets the time
-//! of each run 4 ms ahead of the one before (its issues #5 and #9).
+//! Whoever knows one key has 48 bits of the next one to guess in `Sql`, and 52 in the others. Up to 1,048,576 keys
+//! are made in a millisecond. In RT.Comb they are in random order, or the time of each is 4 ms ahead of the previous
+//! one's (its issues #5 and #9).
 //!
 //! # References
 //!
@@ -51,10 +51,9 @@ const FIRST_ON_WIRE: Along = Along::new(Comparison::DotNetBytes, Fixed::rfc(4), 
 pub struct UnixParts {
     /// Milliseconds since 1970: 48 bits.
     pub unix_ts_ms: u64,
-    /// The ten bytes that are left of the GUID that the original began with, in wire order (the
-    /// first ten of `Sql`, the last ten of the others): random bits, with version 4 and RFC 9562's
-    /// variant where the GUID was a random UUID. Of others, [`pack`](Layout::pack) makes what the
-    /// original makes, which is no key of the scheme.
+    /// The other ten bytes of the GUID that the original began with, in wire order (the first ten for `Sql`, the last
+    /// ten for the others): random bits, with version 4 and RFC 9562's variant if the GUID was a random UUID. For
+    /// other bytes, [`pack`](Layout::pack) makes the value that the original makes, which is not a key of the scheme.
     pub guid: [u8; 10],
 }
 

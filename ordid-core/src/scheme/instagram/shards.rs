@@ -6,11 +6,11 @@ use core::{fmt::Write as _, ops::RangeInclusive};
 use super::{Shard, create_rising_function_sql, quoted};
 use crate::error::Error;
 
-/// The shards that a PostgreSQL database has: a schema for each, named by a prefix and the shard's number,
-/// with the function of [`create_rising_function_sql`] and its sequence in it.
+/// The shards of a PostgreSQL database. Each has a schema, named by a prefix and the shard's number, with the
+/// function of [`create_rising_function_sql`] and its sequence.
 ///
-/// A shard's number is its own over all databases, and over all prefixes: two functions of one shard repeat
-/// each other's keys.
+/// A shard's number must be unique over all databases and all prefixes: two functions with one number repeat each
+/// other's keys.
 ///
 /// # Example
 ///
@@ -38,12 +38,12 @@ pub struct Shards {
 const SEQUENCE: &str = "newest_id";
 
 impl Shards {
-    /// Names the shards of these numbers.
+    /// Makes the shards with these numbers.
     ///
     /// # Errors
     ///
-    /// A number above 8,191 gives an error that [`is_layout`](Error::is_layout); a range without a number,
-    /// and a name that [`create_rising_function_sql`] refuses, one that [`is_parse`](Error::is_parse).
+    /// A number above 8,191 gives an error that [`is_layout`](Error::is_layout). An empty range, and a name that
+    /// [`create_rising_function_sql`] refuses, give an error that [`is_parse`](Error::is_parse).
     pub fn new(prefix: &str, numbers: RangeInclusive<u64>) -> Result<Self, Error> {
         if numbers.is_empty() {
             return Err(Error::parse(format!(
@@ -74,16 +74,16 @@ impl Shards {
         })
     }
 
-    /// Returns the numbers.
+    /// Returns the numbers of the shards.
     pub fn numbers(&self) -> RangeInclusive<u64> {
         self.numbers.clone()
     }
 
-    /// Returns the statements that create the schemas, sequences and functions, for migrations. What is there
-    /// stays, and a function is replaced, so they can be run again, and with a wider range.
+    /// Returns the statements that create the schemas, sequences and functions, for migrations. Existing schemas and
+    /// sequences stay, and functions are replaced, so the statements can be run again, and with a wider range.
     ///
-    /// Run them in one transaction, as by a single call without parameters: the first of them then has
-    /// others who do the same wait.
+    /// Run them in one transaction, for example by a single call without parameters. The first statement makes
+    /// concurrent runs wait for each other.
     pub fn create_sql(&self) -> String {
         // The class of the lock is that of the schemas' own catalog.
         format!(
@@ -93,11 +93,11 @@ impl Shards {
         )
     }
 
-    /// Returns the call that makes a shard's next key: for a column's `DEFAULT`, for a `SELECT`.
+    /// Returns the SQL call that makes a shard's next key, for a column's `DEFAULT` or a `SELECT`.
     ///
     /// # Errors
     ///
-    /// A shard that is none of these gives an error that [`is_parse`](Error::is_parse).
+    /// A shard that is not one of these gives an error that [`is_parse`](Error::is_parse).
     pub fn next_id_sql(&self, shard: Shard) -> Result<String, Error> {
         let number = shard.get();
         if !self.numbers.contains(&number) {

@@ -1,4 +1,4 @@
-//! ObjectIds as drivers made them before 2018: told apart by host and process.
+//! ObjectIds in the form of before 2018, whose generators are told apart by host and process.
 //!
 //! # References
 //!
@@ -16,12 +16,11 @@ use crate::{
 
 const MACHINE_BITS: u32 = 24;
 
-/// The scheme `object_id` with a host and a process for the random bytes: the form of before 2018.
+/// The scheme `object_id` with a host and a process instead of the random bytes: the form of before 2018.
 ///
-/// Its generators are given [`HostAndProcess`], which alone tells their keys of a second apart, with
-/// a counter that begins each second at random: two containers of one image that both are process 1
-/// of a host `localhost` make the same keys sooner or later. Take the form of today,
-/// [`ObjectIdScheme`], unless a reader needs this one.
+/// Its generators are given a [`HostAndProcess`]. Apart from a counter that begins each second at random, only this
+/// tells their keys of one second apart: two containers of one image, both process 1 of a host `localhost`, make the
+/// same keys sooner or later. Use the present form, [`ObjectIdScheme`], unless a reader needs this one.
 #[derive(Debug)]
 pub enum ObjectIdLegacy {}
 
@@ -50,11 +49,11 @@ impl Slotted for ObjectIdLegacy {
     const SCALE: TimeScale = SCALE;
     const TICK_BITS: u32 = SECOND_BITS;
     const INDEX_BITS: u32 = COUNTER_BITS - 1;
-    /// The counter has one more, which begins as zero.
+    /// The counter has one bit more, which begins as zero.
     const SEED_BITS: u32 = COUNTER_BITS - 1;
     const RANDOM_BITS: u32 = 0;
-    /// A child of a fork is another process, and 23 random bits are too few to tell two runs over
-    /// the same second apart.
+    /// A child of a fork is another process, and 23 random bits are too few to tell two runs in the same second
+    /// apart.
     const RENEWS: bool = false;
 
     #[inline]
@@ -93,7 +92,7 @@ pub struct HostAndProcess {
 }
 
 impl HostAndProcess {
-    /// Takes the numbers.
+    /// Makes a node from the two numbers.
     ///
     /// # Errors
     ///
@@ -103,8 +102,8 @@ impl HostAndProcess {
         Ok(Self { machine, process })
     }
 
-    /// Takes the first three bytes of the MD5 of the host's name, as drivers did, and the lower 16
-    /// bits of the process number (`std::process::id()`); PyMongo took the remainder by 65,535.
+    /// Makes a node from the first three bytes of the MD5 of the host's name, as drivers did, and the lower 16 bits
+    /// of the process number (`std::process::id()`). PyMongo used the remainder by 65,535 instead.
     ///
     /// # Example
     ///
@@ -136,7 +135,7 @@ impl HostAndProcess {
 }
 
 generator_alias! {
-    /// Makes ObjectIds of the form of before 2018.
+    /// Makes ObjectIds in the form of before 2018.
     ObjectIdLegacyGenerator<C, E> = OrderedGenerator<ObjectIdLegacy, C, E>
 }
 

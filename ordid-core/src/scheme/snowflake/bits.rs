@@ -1,11 +1,11 @@
-//! Layouts put together from numbers, so that a key type can write them down.
+//! Layouts given by numbers, so that a key type's attribute can state them.
 
 use core::marker::PhantomData;
 
 use super::SnowflakeLayout;
 
-/// So many bits of time, of node and of sequence, from 1970-01-01 in units of a millisecond or of as
-/// many as you say; [`Since`] gives it an epoch.
+/// A layout with the given bits of time, node and sequence, from 1970-01-01 in units of `UNIT_MILLIS` milliseconds.
+/// [`Since`] gives it another epoch.
 ///
 /// # Example: 45 bits of seconds since 2026
 ///
@@ -34,9 +34,9 @@ impl<const TIME: u32, const NODE: u32, const SEQUENCE: u32, const UNIT: u32> Sno
     const SEQUENCE_BITS: u32 = SEQUENCE;
 }
 
-/// Another layout, from an epoch of your own: milliseconds since 1970-01-01T00:00:00Z.
+/// A layout with another epoch, in milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Its keys cannot be told from those of the other, and must not share a column with them.
+/// Its keys look like those of the original layout, so the two must not share a column.
 ///
 /// # Example: Sonyflake's start time
 ///

@@ -1,4 +1,4 @@
-//! The layouts of the systems that are known by name.
+//! The layouts of well-known systems.
 
 use super::{SnowflakeLayout, SnowflakeNode};
 use crate::error::Error;
@@ -21,11 +21,11 @@ impl SnowflakeLayout for Twitter {
 const SPLIT: u32 = 5;
 
 impl SnowflakeNode<Twitter> {
-    /// Takes the numbers of a datacentre and of a worker in it, each below 32.
+    /// Makes a node from the numbers of a datacentre and of a worker in it, each below 32.
     ///
     /// # Errors
     ///
-    /// A larger one gives an error that [`is_layout`](Error::is_layout).
+    /// A number of 32 or more gives an error that [`is_layout`](Error::is_layout).
     pub fn of_datacentre(datacentre: u8, worker: u8) -> Result<Self, Error> {
         check_half::<Twitter>("datacentre", datacentre)?;
         check_half::<Twitter>("worker", worker)?;
@@ -52,11 +52,10 @@ fn check_half<L: SnowflakeLayout>(field: &'static str, number: u8) -> Result<(),
     Ok(())
 }
 
-/// Discord's layout: as Twitter's, with an epoch of its own, and a worker and a process for the
-/// node.
+/// Discord's layout: as Twitter's, with another epoch, and a worker and a process for the node.
 ///
-/// Discord gives the time 42 bits and so uses the sign; ours has 41, and ends on
-/// 2084-09-06T15:47:35.552Z. Nothing that is made before looks different.
+/// Discord gives the time 42 bits, and so uses the sign bit. This layout has 41 bits, and ends on
+/// 2084-09-06T15:47:35.552Z. Keys of earlier times are the same in both.
 #[derive(Debug)]
 pub enum Discord {}
 
@@ -69,11 +68,11 @@ impl SnowflakeLayout for Discord {
 }
 
 impl SnowflakeNode<Discord> {
-    /// Takes the numbers of a worker and of a process, each below 32.
+    /// Makes a node from the numbers of a worker and of a process, each below 32.
     ///
     /// # Errors
     ///
-    /// A larger one gives an error that [`is_layout`](Error::is_layout).
+    /// A number of 32 or more gives an error that [`is_layout`](Error::is_layout).
     pub fn of_worker(worker: u8, process: u8) -> Result<Self, Error> {
         check_half::<Discord>("worker", worker)?;
         check_half::<Discord>("process", process)?;
@@ -85,7 +84,7 @@ impl SnowflakeNode<Discord> {
 
 /// Sonyflake's layout, version 1: 39 bits of 10 milliseconds, 8 of sequence, and the machine last.
 ///
-/// 256 keys in 10 milliseconds. It begins on 2014-09-01 and ends on 2188-11-16.
+/// There are 256 keys in 10 milliseconds. It begins on 2014-09-01 and ends on 2188-11-16.
 #[derive(Debug)]
 pub enum Sonyflake {}
 
@@ -99,9 +98,9 @@ impl SnowflakeLayout for Sonyflake {
     const SEQUENCE_ABOVE_NODE: bool = true;
 }
 
-/// Sonyflake's layout, version 2: as version 1 by default, from 2025-01-01.
+/// Sonyflake's layout, version 2: as version 1 by default, but from 2025-01-01.
 ///
-/// The two cannot be told apart, and must not share a column.
+/// Keys of the two versions look alike, so they must not share a column.
 #[derive(Debug)]
 pub enum SonyflakeV2 {}
 
@@ -117,13 +116,11 @@ impl SnowflakeLayout for SonyflakeV2 {
 
 /// Baidu's `UidGenerator`: 28 bits of seconds since an epoch, 22 of worker, 13 of sequence.
 ///
-/// **The default epoch is over**: 28 bits of seconds from 2016-05-20T00:00:00+08:00 ended after
-/// 2024-11-20T13:24:15Z. Keys of it can be
-/// read, but not made: every call is an error that [`is_clock`](Error::is_clock). Give an epoch of
-/// your own, `BaiduUid<1_767_225_600>` for 2026; it lasts eight and a half years.
+/// **The default epoch is over**: 28 bits of seconds from 2016-05-20T00:00:00+08:00 ended after 2024-11-20T13:24:15Z.
+/// Keys with this epoch can be read, but not made: every call is an error that [`is_clock`](Error::is_clock). Give
+/// another epoch, such as `BaiduUid<1_767_225_600>` for 2026; it lasts eight and a half years.
 ///
-/// The original draws a new worker number at each start from an auto-increment table, and so never
-/// gives one twice.
+/// The original takes a new worker number from an auto-increment table at each start, so it never uses one twice.
 #[derive(Debug)]
 pub enum BaiduUid<const EPOCH_UNIX_SECONDS: u32 = 1_463_673_600> {}
 
@@ -138,13 +135,13 @@ impl<const EPOCH_UNIX_SECONDS: u32> SnowflakeLayout for BaiduUid<EPOCH_UNIX_SECO
 
 /// yitter's `IdGenerator` with its defaults: milliseconds, 6 bits of worker, 6 of sequence.
 ///
-/// The original begins each millisecond at 5: 0 is for keys made by hand, and 1 to 4 for those that
-/// it makes in the past when the clock steps back, which is how its keys decrease (issue 42) and, in
-/// one port, repeat (issue 77). Ours never uses them. It makes 32 keys a millisecond, 5 to 36, and
-/// then carries into the next one as the [`Policy`](crate::generator::Policy) allows, where the
-/// original makes 59 and then drifts.
+/// The original begins each millisecond at 5. It leaves 0 for keys made by hand, and uses 1 to 4 for keys that it
+/// makes in the past when the clock steps back. That is how its keys decrease (issue 42) and, in one port, repeat
+/// (issue 77). Generators of ordid never use these numbers. They make 32 keys in a millisecond, 5 to 36, and then use
+/// the next millisecond as the [`Policy`](crate::generator::Policy) allows, where the original makes 59 and then
+/// drifts.
 ///
-/// Its short keys are its point: below 2^53, which JavaScript reads without loss, until 2089.
+/// Its advantage is short keys: until 2089 they are below 2^53, so that JavaScript reads them without loss.
 #[derive(Debug)]
 pub enum Yitter {}
 
@@ -157,10 +154,10 @@ impl SnowflakeLayout for Yitter {
     const FIRST_SEQUENCE: u64 = 5;
 }
 
-/// Few nodes and a wide sequence, for a generator that never waits: 41 bits of milliseconds since
-/// 2024, 4 of node, 18 of sequence.
+/// Few nodes and a wide sequence, for a generator that never has to wait: 41 bits of milliseconds since 2024, 4 of
+/// node, 18 of sequence.
 ///
-/// 262,144 keys a millisecond, 64 times Twitter's. It ends on 2093-09-06.
+/// There are 262,144 keys in a millisecond, 64 times as many as Twitter's. It ends on 2093-09-06.
 #[derive(Debug)]
 pub enum WideSequence {}
 

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Which keys of a key type share a prefix: `#[ordid(scheme = uuid_v4_clustered(period = Minute))]`.
+/// The period of a key type's keys: `#[ordid(scheme = uuid_v4_clustered(period = Minute))]`.
 ///
 /// # Example: Percona's weeks in India's time
 ///
@@ -41,7 +41,7 @@ use crate::{
             implement `Clustering` for `{Self}`"
 )]
 pub trait Clustering: 'static {
-    /// The period, and where local time is.
+    /// The period, and the offset of local time.
     const CLUSTERS: Clusters;
 
     /// Why it cannot be one: what does not compile then.
@@ -77,7 +77,7 @@ periods! {
     /// [`Period::MINUTE`] in UTC.
     Minute = Period::MINUTE;
 
-    /// So many seconds in UTC, at least one; with none it does not compile.
+    /// A number of seconds in UTC, at least one. Zero does not compile.
     Seconds<const SECONDS: u32> =
         Period::Seconds(NonZeroU32::new(SECONDS).expect(NO_SECOND)),
         if SECONDS == 0 { Some(NO_SECOND) } else { None };
@@ -87,10 +87,10 @@ const NO_SECOND: &str = "a period has at least a second: `Seconds<3600>`";
 
 settled! {
     /// The scheme `S`, [`UuidV4Clustered`](super::UuidV4Clustered) or
-    /// [`UuidV4ClusteredCompat`](super::UuidV4ClusteredCompat), whose keys of the process share the
-    /// prefixes of the [`Clustering`] `P`.
+    /// [`UuidV4ClusteredCompat`](super::UuidV4ClusteredCompat). Its process-wide keys share prefixes by the
+    /// [`Clustering`] `P`.
     ///
-    /// A generator of your own is given them: `ClusteredGenerator::new(clock, entropy, P::CLUSTERS)`.
+    /// Pass the same value to a generator of your own: `ClusteredGenerator::new(clock, entropy, P::CLUSTERS)`.
     ByPeriod
 }
 

@@ -13,19 +13,19 @@ use crate::{
     scheme::catalogue::{AnyKey, Entry, RawForm, raw_key},
 };
 
-/// A column of a dialect that stores keys of one type.
+/// A column of a dialect for one type of raw key, as a value that is known only at run time.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct AnyColumn {
     /// The vendor's name of the dialect: `PostgreSQL`.
     pub dialect: &'static str,
-    /// The name that users write: `binary16`.
+    /// The name that users write, such as `binary16`.
     pub name: &'static str,
-    /// Its type in a `CREATE TABLE`, with its collation.
+    /// The column's type in a `CREATE TABLE`, with its collation.
     pub sql_type: &'static str,
     /// How the database compares the stored values.
     pub comparison: Comparison,
-    /// The manual's section or the source file that says how the database compares this type.
+    /// The source for how the database compares this type: a section of a manual, or a source file.
     pub source: &'static str,
     /// The raw keys that it stores.
     pub raw: RawForm,
@@ -93,37 +93,37 @@ impl AnyColumn {
         }
     }
 
-    /// Whether what it stores is the ASCII of a text.
+    /// Returns whether the stored value is ASCII text.
     pub fn is_text(&self) -> bool {
         self.is_text
     }
 
-    /// Returns an identifier as the dialect wants it written.
+    /// Returns an identifier in the dialect's quotes.
     pub fn quote(&self, identifier: &str) -> String {
         (self.quote)(identifier)
     }
 
-    /// Returns the declaration of a primary key of this name, which is quoted.
+    /// Returns the declaration of a primary key of this name. The name gets quoted.
     pub fn primary_key(&self, name: &str) -> String {
         (self.primary_key)(name)
     }
 
-    /// Whether keys of the scheme rise in the column.
+    /// Returns whether keys of the scheme rise in the column.
     pub fn keeps_order_of(&self, scheme: &Entry) -> bool {
         scheme.raw() == self.raw && scheme.orders().contains(self.comparison)
     }
 
-    /// Returns a key as the database's SQL writes it.
+    /// Returns a key as a literal in the database's SQL.
     ///
     /// # Errors
     ///
-    /// A key of another length gives an error that [`is_unsupported`](Error::is_unsupported).
+    /// A key that the column does not store gives an error that [`is_unsupported`](Error::is_unsupported).
     pub fn literal(&self, key: &AnyKey) -> Result<String, Error> {
         self.of(key, (self.literal)(key.as_bytes()))
     }
 
-    /// Returns what the column stores: the bytes of a binary column in the order in which the database shows them, the
-    /// ASCII of a text, or an integer, the most significant byte first.
+    /// Returns the value that the column stores: the bytes of a binary column in the order in which the database
+    /// shows them, the ASCII of a text, or an integer as 8 bytes with the most significant first.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl AnyColumn {
         self.of(key, (self.stored)(key.as_bytes()))
     }
 
-    /// Returns bytes whose `memcmp` is the database's order.
+    /// Returns bytes that compare, from the first, as the database compares the stored values.
     ///
     /// # Errors
     ///
@@ -141,12 +141,12 @@ impl AnyColumn {
         self.of(key, (self.sort_key)(key.as_bytes()))
     }
 
-    /// Reads what the database returns as a key of the scheme.
+    /// Reads a value that the database returned as a key of the scheme.
     ///
     /// # Errors
     ///
-    /// Another form gives an error that [`is_parse`](Error::is_parse), and another scheme's key one that
-    /// [`is_layout`](Error::is_layout).
+    /// A value of another form gives an error that [`is_parse`](Error::is_parse), and a key of another scheme one
+    /// that [`is_layout`](Error::is_layout).
     pub fn read<'a>(
         &self,
         scheme: &'static Entry,

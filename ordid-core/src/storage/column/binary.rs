@@ -46,7 +46,7 @@ pub(super) const ORACLE_RAW: &str =
 const SQL_SERVER_BINARY: &str = "Microsoft Learn, \"binary and varbinary (Transact-SQL)\"";
 
 column! {
-    /// PostgreSQL's `uuid`: 16 bytes, compared by `memcmp`.
+    /// PostgreSQL's `uuid`: 16 bytes in network order, compared byte by byte.
     Uuid = "uuid", Bytes;
     Postgres: "uuid", Literal::new("'", Written::Hyphenated, "'::uuid"),
         "PostgreSQL src/backend/utils/adt/uuid.c, uuid_internal_cmp";
@@ -54,7 +54,7 @@ column! {
 stores_bytes!(Uuid: uuid::Uuid = 16);
 
 column! {
-    /// PostgreSQL's `bytea`: the key's bytes, of any raw key that is no integer.
+    /// PostgreSQL's `bytea`: the key's bytes. It stores every raw key that is not an integer.
     Bytea = "bytea", Bytes;
     Postgres: "bytea", Literal::new("'\\x", Written::Hex, "'::bytea"),
         "PostgreSQL manual, \"Binary String Functions and Operators\"; function byteacmp";
@@ -62,14 +62,15 @@ column! {
 stores_bytes!(Bytea: uuid::Uuid = 16, ObjectId = 12, PushId = 15, Key192 = 24);
 
 column! {
-    /// `BLOB` of SQLite: the key's bytes, of any raw key that is no integer.
+    /// SQLite's `BLOB`: the key's bytes. It stores every raw key that is not an integer.
     Blob = "blob", Bytes;
     Sqlite: "BLOB", HEX_STRING, "SQLite, \"Datatypes In SQLite\", section 4.1, \"Sort Order\"";
 }
 stores_bytes!(Blob: uuid::Uuid = 16, ObjectId = 12, PushId = 15, Key192 = 24);
 
 column! {
-    /// `BINARY(16)`: 128 bits in network order, compared byte by byte.
+    /// `BINARY(16)` of MySQL and MariaDB, `binary(16)` of SQL Server: 128 bits in network order, compared byte by
+    /// byte.
     Binary16 = "binary16", Bytes;
     MySql: "BINARY(16)", HEX_STRING, MYSQL_BINARY;
     MariaDb: "BINARY(16)", HEX_STRING, MARIADB_BINARY;
@@ -104,21 +105,21 @@ binary_column! {
 }
 
 column! {
-    /// `RAW(16)` of Oracle: 128 bits in network order, as Oracle's own `UUID_TO_RAW` has them.
+    /// Oracle's `RAW(16)`: 128 bits in network order, the order of Oracle's own `UUID_TO_RAW`.
     Raw16 = "raw16", Bytes;
     Oracle: "RAW(16)", HEXTORAW, ORACLE_RAW;
 }
 stores_bytes!(Raw16: uuid::Uuid = 16);
 
 column! {
-    /// `RAW(12)` of Oracle: an ObjectId.
+    /// Oracle's `RAW(12)`: an ObjectId.
     Raw12 = "raw12", Bytes;
     Oracle: "RAW(12)", HEXTORAW, ORACLE_RAW;
 }
 stores_bytes!(Raw12: ObjectId = 12);
 
 column! {
-    /// `RAW(24)` of Oracle: a key of 192 bits.
+    /// Oracle's `RAW(24)`: a key of 192 bits.
     Raw24 = "raw24", Bytes;
     Oracle: "RAW(24)", HEXTORAW, ORACLE_RAW;
 }

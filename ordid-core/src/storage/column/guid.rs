@@ -56,13 +56,13 @@ const GUID_LITERAL: Literal = Literal::new("CAST('", Written::Hyphenated, "' AS 
 column! {
     /// MariaDB's native `UUID`: bound and returned as hyphenated text.
     ///
-    /// Versions 6 and later compare as their bytes do; versions 1 to 5 by their segments from the
-    /// last to the first, whose [`sort_key`](Stores::sort_key) differs. The order is that since
-    /// 10.10.6 and 10.11.5.
+    /// Versions 6 and later compare as their bytes do. Versions 1 to 5 compare by their segments from the last to the
+    /// first, so their [`sort_key`](Stores::sort_key) is not their bytes. This is the order since MariaDB 10.10.6 and
+    /// 10.11.5.
     ///
-    /// It refuses one in 64 values of version 8
-    /// ([`mariadb_uuid_is_refused`](crate::layout::mariadb_uuid_is_refused)), but only as text: bound
-    /// as 16 bytes, it takes such a value and stores *another* one in silence. Hence the text.
+    /// MariaDB refuses one in 64 values of version 8
+    /// ([`mariadb_uuid_is_refused`](crate::layout::mariadb_uuid_is_refused)), but only as text. Bound as 16 bytes, it
+    /// accepts such a value and silently stores *another* one. That is why values are bound as text.
     MariaDbUuid = "mariadb_uuid", MariaDbUuid;
     MariaDb: "UUID", STRING,
         "MariaDB plugin/type_uuid/sql_type_uuid.h; documentation, \"UUID Data Type\"";
@@ -97,8 +97,8 @@ impl Stores<uuid::Uuid> for MariaDbUuid {
 }
 
 column! {
-    /// `BINARY(16)` that holds what `UUID_TO_BIN(x, 1)` returns, and `BIN_TO_UUID(x, 1)` reads: for
-    /// version 1, whose time it puts in front.
+    /// `BINARY(16)` with the bytes that `UUID_TO_BIN(x, 1)` returns and `BIN_TO_UUID(x, 1)` reads. It is for
+    /// version 1, because the time then comes first.
     Binary16Swapped = "binary16_swapped", UuidToBin;
     MySql: "BINARY(16)", HEX_STRING, MYSQL_BINARY;
     MariaDb: "BINARY(16)", HEX_STRING, MARIADB_BINARY;
@@ -106,7 +106,7 @@ column! {
 stores_permuted!(Binary16Swapped: layout::uuid_to_bin, layout::bin_to_uuid, UuidToBin);
 
 column! {
-    /// `BINARY(16)` that holds .NET's `Guid.ToByteArray`, for tables shared with .NET programs.
+    /// `BINARY(16)` with the bytes of .NET's `Guid.ToByteArray`, for tables shared with .NET programs.
     Binary16DotNet = "binary16_dotnet", DotNetBytes;
     MySql: "BINARY(16)", HEX_STRING, MYSQL_BINARY;
     MariaDb: "BINARY(16)", HEX_STRING, MARIADB_BINARY;
@@ -114,35 +114,35 @@ column! {
 stores_permuted!(Binary16DotNet: guid::swap, guid::swap, DotNetBytes);
 
 column! {
-    /// `RAW(16)` that holds .NET's `Guid.ToByteArray`, as ODP.NET, EF Core and NHibernate write it.
+    /// `RAW(16)` with the bytes of .NET's `Guid.ToByteArray`, as ODP.NET, EF Core and NHibernate write them.
     Raw16DotNet = "raw16_dotnet", DotNetBytes;
     Oracle: "RAW(16)", HEXTORAW, ORACLE_RAW;
 }
 stores_permuted!(Raw16DotNet: guid::swap, guid::swap, DotNetBytes);
 
 column! {
-    /// SQL Server's `uniqueidentifier`, for schemes that are ordered there by nature.
+    /// SQL Server's `uniqueidentifier`, for schemes whose keys rise in SQL Server's order as they are.
     ///
-    /// The stored form is the value in network order, as drivers take and return a UUID; they turn
-    /// it into the wire's order themselves.
+    /// The stored form is the value in network order. Drivers take and return UUIDs in this form, and convert to the
+    /// wire's byte order themselves.
     UniqueIdentifier = "unique_identifier", SqlServer;
     SqlServer: "uniqueidentifier", GUID_LITERAL, SQL_GUID;
 }
 stores_permuted!(UniqueIdentifier: same, same, SqlServer);
 
 column! {
-    /// SQL Server's `uniqueidentifier` with the bytes permuted, so that versions 6 and 7, and all
-    /// else that rises as bytes, rise there too.
+    /// SQL Server's `uniqueidentifier` with the bytes permuted, so that all keys that rise as bytes, such as
+    /// versions 6 and 7, rise there, too.
     ///
-    /// Nothing is lost, but other programs see another value, whose version and variant are not
-    /// RFC 9562's: the choice is for tables that only ordid writes and reads.
+    /// The permutation can be undone, but other programs see another value, whose version and variant are not those
+    /// of RFC 9562. Use it for tables that only ordid writes and reads.
     UniqueIdentifierPermuted = "unique_identifier_permuted", Bytes;
     SqlServer: "uniqueidentifier", GUID_LITERAL, SQL_GUID;
 }
 stores_permuted!(UniqueIdentifierPermuted: guid::from_sql_server_sort_key, guid::sql_server_sort_key, Bytes);
 
 column! {
-    /// `uniqueidentifier` of Babelfish, which compares it as PostgreSQL's `uuid`, not as SQL Server.
+    /// Babelfish's `uniqueidentifier`. Babelfish compares it as PostgreSQL's `uuid`, not as SQL Server does.
     BabelfishUniqueIdentifier = "babelfish_unique_identifier", Bytes;
     Babelfish: "uniqueidentifier", GUID_LITERAL,
         "Babelfish contrib/babelfishpg_common, uniqueidentifier's operators: PostgreSQL's uuid_lt";

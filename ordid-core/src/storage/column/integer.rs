@@ -62,7 +62,7 @@ const ORACLE_NUMBER: &str =
 const CAST_AS_BIGINT: Literal = Literal::new("CAST(", Written::Plain, " AS bigint)");
 
 column! {
-    /// `bigint`: 64 bits with a sign.
+    /// `bigint`: a signed integer of 64 bits.
     BigInt = "bigint", Bytes, NUMBERS;
     // Digits alone would be of another type for some numbers, and the least have no digits.
     Postgres: "bigint", Literal::new("'", Written::Plain, "'::bigint"),
@@ -77,14 +77,14 @@ column! {
 stores_signed!(BigInt);
 
 column! {
-    /// `INTEGER` of SQLite: 64 bits with a sign. As a primary key it is the rowid.
+    /// SQLite's `INTEGER`: a signed integer of 64 bits. As a primary key it is the rowid.
     Integer = "integer", Bytes, NUMBERS;
     Sqlite: "INTEGER", DIGITS, "SQLite, \"Datatypes In SQLite\", section 4.1, \"Sort Order\"";
 }
 stores_signed!(Integer);
 
 column! {
-    /// `BIGINT UNSIGNED` of MySQL and MariaDB: 64 bits without a sign.
+    /// `BIGINT UNSIGNED` of MySQL and MariaDB: an unsigned integer of 64 bits.
     BigIntUnsigned = "bigint_unsigned", Bytes, NUMBERS;
     MySql: "BIGINT UNSIGNED", DIGITS, MYSQL_INTEGER;
     MariaDb: "BIGINT UNSIGNED", DIGITS, MARIADB_INTEGER;
@@ -92,14 +92,14 @@ column! {
 stores_unsigned!(BigIntUnsigned);
 
 column! {
-    /// `NUMBER(19)` of Oracle: 19 decimal digits, which 64 bits with a sign fit.
+    /// Oracle's `NUMBER(19)`: 19 decimal digits, enough for a signed integer of 64 bits.
     Number19 = "number19", Bytes, NUMBERS;
     Oracle: "NUMBER(19)", DIGITS, ORACLE_NUMBER;
 }
 stores_signed!(Number19);
 
 column! {
-    /// `NUMBER(20)` of Oracle: 20 decimal digits, which 64 bits without a sign fit.
+    /// Oracle's `NUMBER(20)`: 20 decimal digits, enough for an unsigned integer of 64 bits.
     Number20 = "number20", Bytes, NUMBERS;
     Oracle: "NUMBER(20)", DIGITS, ORACLE_NUMBER;
 }

@@ -1,9 +1,9 @@
-//! The columns by the names that users write, with a module for each engine: `mysql::binary16`.
+//! The columns by the names that users write, in a module for each engine: `mysql::binary16`.
 //!
 //! `#[ordid(sqlx(mysql = binary16))]` becomes the path `engine::mysql::binary16` of the adapter, which re-exports the
-//! modules of its engines. So the compiler itself looks the name up, and suggests the nearest one for a misspelled one.
-//! Every module has the names of all columns, since a name that is not found would be an error that lists none. Whether
-//! the engine has the column is for [`ColumnOn`] to say, and for the adapter's own traits, with the raw key.
+//! modules of its engines. So the compiler resolves the name, and suggests the nearest one if it is misspelled. Every
+//! module has the names of all columns, because the error for a missing name would not list the others. [`ColumnOn`]
+//! and the adapter's own traits decide whether the engine has the column, and whether it stores the raw key.
 
 #![allow(non_camel_case_types)]
 
@@ -18,7 +18,7 @@ use crate::key::{Key192, ObjectId, PushId, Scheme};
 /// A column as an engine names it: the column, and the dialect whose rules it is checked against.
 pub struct Named<C, D>(PhantomData<fn() -> (C, D)>);
 
-/// A name in `#[ordid(adapter(engine = column))]` stands for this column and this dialect.
+/// A name in `#[ordid(adapter(engine = column))]`: it stands for a column and a dialect.
 pub trait NamedColumn {
     /// The column.
     type Column: Column;
@@ -113,12 +113,12 @@ engines! {
     babelfish: Babelfish;
     /// Oracle.
     oracle: Oracle;
-    /// An adapter whose key types have one column for all engines: most are checked as PostgreSQL's, since what they
-    /// are elsewhere compares alike.
+    /// For an adapter whose key types have one column for all engines. Most columns are checked as PostgreSQL's,
+    /// because they compare alike on the other engines.
     any: Postgres, bigint_unsigned = BigIntUnsigned of MySql, mariadb_uuid = MariaDbUuid of MariaDb;
 }
 
-/// The native column of a scheme's raw key in a dialect: what an adapter takes where the user names none.
+/// The native column of a scheme's raw key in a dialect. Adapters use it if the user names no column.
 pub type Native<S, D> = Named<<<S as Scheme>::Raw as NativeOn<D>>::Column, D>;
 
 /// A raw key with a native column in a dialect.

@@ -79,13 +79,13 @@ const MARIADB: &str = "MariaDB documentation, \"Supported Character Sets and Col
 const SQLITE: &str = "SQLite, \"Datatypes In SQLite\", section 7, \"Collating Sequences\"";
 
 column! {
-    /// The key's text as unlimited text: PostgreSQL under `COLLATE "C"`, SQLite under its default
-    /// `BINARY`. Of 128 bits the hyphenated form.
+    /// The key's text as text of any length: PostgreSQL under `COLLATE "C"`, SQLite under its default `BINARY`. A key
+    /// of 128 bits has the hyphenated form.
     ///
-    /// On SQLite the declared type must be `TEXT`: `UUID` has NUMERIC affinity, which turns
-    /// digits-only text into a number.
+    /// On SQLite the declared type must be `TEXT`. A column declared as `UUID` has NUMERIC affinity, which converts
+    /// text of digits to a number.
     ///
-    /// Ordered text has the alphabet `0-9A-Z_a-z~` here, whatever the scheme is, as [`Char22`] says.
+    /// Ordered text has the alphabet `0-9A-Z_a-z~` here, whatever the scheme is; see [`Char22`].
     Text = "text", Bytes;
     Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
     Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
@@ -99,7 +99,7 @@ stores_text!(
 );
 
 column! {
-    /// The hyphenated form in `CHAR(36)` with a binary collation.
+    /// `CHAR(36)` with a binary collation: a UUID in the hyphenated form.
     Char36 = "char36", Bytes;
     MySql: "CHAR(36) CHARACTER SET ascii COLLATE ascii_bin", STRING, MYSQL;
     MariaDb: "CHAR(36) CHARACTER SET ascii COLLATE ascii_bin", STRING, MARIADB;
@@ -129,35 +129,35 @@ macro_rules! char_column {
 }
 
 char_column! {
-    /// The ordered text of 192 bits: 32 characters, with a binary collation, as
-    /// [`Char22`] says.
+    /// 32 characters with a binary collation: the ordered text of a key of 192 bits. For alphabet and collation see
+    /// [`Char22`].
     Char32 = "char32", "CHAR(32) CHARACTER SET ascii COLLATE ascii_bin";
     Key192 = 32, "32 characters of ordered text", encode_ordered32, parse_ordered32
 }
 
 char_column! {
-    /// 128 bits as a ULID: 26 characters of upper-case base 32, with a binary collation.
+    /// 26 characters with a binary collation: 128 bits as a ULID, in upper-case base 32.
     Char26 = "char26", "CHAR(26) CHARACTER SET ascii COLLATE ascii_bin";
     uuid::Uuid = 26, "a ULID as 26 characters", text::ulid, text::parse_ulid
 }
 
 char_column! {
-    /// The ordered text of 22 characters, with a binary collation.
+    /// 22 characters with a binary collation: the [ordered text](crate::scheme::ordered_text) of 128 bits.
     ///
-    /// Its alphabet is `0-9A-Z_a-z~`, whatever the scheme is. A scheme whose keys are written with the alphabet of push ids,
-    /// such as `ordered_text_22_push`, has another text in the database than in messages and interfaces: compare it with
-    /// keys, and not with their text. Text in that alphabet, which another program has written into the table, is refused
-    /// here; in [`Char32`] and [`Text`] it would be read as other keys.
+    /// Its alphabet is `0-9A-Z_a-z~`, whatever the scheme is. A scheme that writes its keys in the alphabet of push
+    /// ids, such as `ordered_text_22_push`, has another text in messages and interfaces than in the database. So
+    /// compare the column with keys, not with their text. If another program has written text in that alphabet into
+    /// the table, it is refused here; in [`Char32`] and [`Text`] it would be read as other keys.
     ///
-    /// Under any other collation, also a case-sensitive one, it loses its order; under a
-    /// case-insensitive one, two keys become one.
+    /// Under any other collation, even a case-sensitive one, keys lose their order. Under a case-insensitive one, two
+    /// different keys can be equal.
     Char22 = "char22", "CHAR(22) CHARACTER SET ascii COLLATE ascii_bin";
     uuid::Uuid = 22, "22 characters of ordered text",
         text::encode_ordered22::<text::Tilde>, text::parse_ordered22::<text::Tilde>
 }
 
 char_column! {
-    /// A push id: 20 characters, with a binary collation, as [`Char22`] says.
+    /// 20 characters with a binary collation: a push id. For the collation see [`Char22`].
     Char20 = "char20", "CHAR(20) CHARACTER SET ascii COLLATE ascii_bin";
     PushId = 20, "a push id as 20 characters", encode_push_id, parse_push_id
 }

@@ -1,15 +1,15 @@
-//! The way in for keys whose order is not wanted, or not to be had.
+//! A column for keys whose order is not wanted, or is lost anyway.
 
 use core::marker::PhantomData;
 
 use super::super::Dialect;
 use super::*;
 
-/// A column in which keys need not keep their order: what users write as `unordered(binary16)`.
+/// A column in which keys need not keep their order. Users write it as `unordered(binary16)`.
 ///
-/// It stores as the column inside does. Keys of every scheme may go in, whether the database sorts
-/// them as they were made or not: random ones, or those that a table has for another database's
-/// sake. What is lost is not only `ORDER BY`: each insert goes to another page of the index.
+/// It stores keys as the column inside does. It takes keys of every scheme, even if the database does not sort them
+/// in the order in which they were made: random keys, for example, or keys that keep their order on another database.
+/// The price is more than `ORDER BY`: inserts go to scattered pages of the index.
 ///
 /// # Example
 ///
