@@ -436,6 +436,48 @@ fn the_next_run_knows_whether_a_marker_row_was_written() {
     }
 }
 
+/// The disk is full for a moment: the record that nothing was written is missing, and the next attempt writes no marker row.
+#[test]
+fn an_attempt_that_could_not_be_settled_is_settled_before_the_next_one() {
+    /// The fourth record is refused: before it are the unit, its rows and the attempt.
+    struct FullOnce<J>(J, usize);
+
+    impl<J: Journal> Journal for FullOnce<J> {
+        fn append(&mut self, record: &[u8]) -> Result<(), Error> {
+            self.1 += 1;
+            match self.1 {
+                4 => Err(Error::journal("no space left on device")),
+                _ => self.0.append(record),
+            }
+        }
+
+        fn sync(&mut self) -> Result<(), Error> {
+            self.0.sync()
+        }
+
+        fn read(&mut self, visit: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+            self.0.read(visit)
+        }
+
+        fn clear(&mut self) -> Result<(), Error> {
+            self.0.clear()
+        }
+    }
+
+    let (_folder, path) = folder();
+    let mut pending_rows = PendingRows::new();
+    pending_rows.rows_mut().push(customer("Ada"));
+    let journal = FullOnce(FlushJournal::open(&path).unwrap(), 0);
+    let mut journaled = self::journaled(journal);
+    journaled.begin_with(&pending_rows, Marks::Yes).unwrap();
+    journaled.ended(Outcome::Nothing);
+    journaled.begin_with(&pending_rows, Marks::No).unwrap();
+    drop(journaled);
+    let (mut journaled, back) = resumed(&path).unwrap();
+    let again = journaled.begin(&back).unwrap();
+    assert_eq!([again.in_doubt, again.is_marked], [true, false]);
+}
+
 #[test]
 fn types_that_are_not_registered_are_named() {
     let (_folder, path) = folder();

@@ -158,18 +158,19 @@ impl<B: RowBinder> Work<B> {
             self.keeper
                 .check_markers(needs_marker(&self.rows, writer, &plan))?;
         }
+        // A journal that has the rows in doubt refuses those that came later by itself, as it can bring the others back.
+        if wanted == TransactionScope::Transaction && !self.keeper.is_in_doubt() {
+            self.check_unchanged()?;
+        }
         // Before a connection is waited for: whatever ends the process meanwhile leaves the rows in the journal.
+        let unresolved = self.unresolved.as_ref().map(UnresolvedCommit::id);
         let attempt = match wanted {
-            TransactionScope::Transaction => self.keeper.begin(&self.rows, marks)?,
+            TransactionScope::Transaction => self.keeper.begin(&self.rows, marks, unresolved)?,
             TransactionScope::Savepoint => None,
         };
         // In the user's transaction nothing can be asked first.
         if wanted == TransactionScope::Savepoint {
             self.check_out_of_doubt()?;
-        }
-        // A journal has refused such rows by now, as it can bring the others back.
-        if wanted == TransactionScope::Transaction && attempt.is_none() {
-            self.check_unchanged()?;
         }
         let deadline = match wanted {
             TransactionScope::Transaction => Deadline::new(self.deadline),
@@ -506,7 +507,7 @@ impl<B: RowBinder> Work<B> {
         }
         if let (Some(open), Some(_)) = (&mut transaction, gid)
             && !matches!(run.step(), Step::Rollback)
-            && let Err(error) = check_server::<C>(open, two_phase, no_values(&self.rows)).await
+            && let Err(error) = check_server::<C>(open, two_phase, || no_values(&self.rows)).await
         {
             run.failed(error, None);
         }

@@ -27,6 +27,11 @@ pub struct UnresolvedCommit {
 }
 
 impl UnresolvedCommit {
+    /// Returns the key of the flush's marker row, if it wrote one.
+    pub(crate) const fn id(&self) -> Uuid {
+        self.id
+    }
+
     /// Makes the unresolved commit of an earlier run of the program, which may have written the rows of these
     /// tables.
     pub fn of_earlier_run(attempt: &Attempt, plan: &Plan, tables: &[Table]) -> Self {

@@ -6,6 +6,7 @@ use ordid_core::{
     ColumnList, EnsuredKey, Error, Fields, KeyOf, KeyType, RawKeyOf, Tracked,
     entity::{SchemeOf, Values},
     generator::Generator,
+    uuid::Uuid,
 };
 
 use crate::{
@@ -298,12 +299,18 @@ impl<B: RowBinder> Work<B> {
     ///
     /// # Errors
     ///
-    /// If there was a COMMIT whose outcome is unknown.
+    /// If there was a COMMIT whose outcome is unknown, or a journal has the rows and would bring them back.
     pub(crate) fn check_out_of_doubt(&self) -> Result<(), Error> {
-        match self.unresolved.is_some() || self.keeper.is_in_doubt() {
-            true => Err(Error::plan(
+        if self.unresolved.is_some() || self.keeper.is_in_doubt() {
+            return Err(Error::plan(
                 "the answer to the last COMMIT was lost, so the rows may be there already: `flush` the unit of work again, which \
                  asks the database first, or look for one of the keys and `clear` it",
+            ));
+        }
+        match self.keeper.has_unit() {
+            true => Err(Error::plan(
+                "the journal has these rows of a flush that failed, and `resume` would write them once more after your COMMIT: \
+                 `flush` the unit of work, or `discard` it and add the rows again",
             )),
             false => Ok(()),
         }
@@ -463,8 +470,10 @@ impl<B: RowBinder> Keeper<B> {
         &mut self,
         rows: &PendingRows<B>,
         marks: Marks,
+        unresolved: Option<Uuid>,
     ) -> Result<Option<Attempt>, Error> {
-        let attempt = self.journaled.as_mut().map(|it| it.begin_with(rows, marks));
+        let journaled = self.journaled.as_mut();
+        let attempt = journaled.map(|it| it.begin_after(rows, marks, unresolved));
         attempt.transpose()
     }
 
@@ -473,12 +482,16 @@ impl<B: RowBinder> Keeper<B> {
         &mut self,
         rows: &PendingRows<B>,
         chunk: &PlanChunk,
+        id: Option<Uuid>,
     ) -> Result<Option<Attempt>, Error> {
-        let attempt = self
-            .journaled
-            .as_mut()
-            .map(|it| it.begin_chunk(rows, chunk));
+        let journaled = self.journaled.as_mut();
+        let attempt = journaled.map(|it| it.begin_chunk(rows, chunk, id));
         attempt.transpose()
+    }
+
+    /// Returns whether a journal has the rows, which a later run of the program would write.
+    pub(crate) fn has_unit(&self) -> bool {
+        self.journaled.as_ref().is_some_and(|it| it.has_unit())
     }
 
     /// Returns whether what the journal has may be in the database already.
@@ -532,7 +545,12 @@ impl<B: RowBinder> Keeper<B> {
 
 #[cfg(not(feature = "journal"))]
 impl<B: RowBinder> Keeper<B> {
-    pub(crate) fn begin(&mut self, _: &PendingRows<B>, _: Marks) -> Result<Option<Attempt>, Error> {
+    pub(crate) fn begin(
+        &mut self,
+        _: &PendingRows<B>,
+        _: Marks,
+        _: Option<Uuid>,
+    ) -> Result<Option<Attempt>, Error> {
         Ok(None)
     }
 
@@ -540,8 +558,13 @@ impl<B: RowBinder> Keeper<B> {
         &mut self,
         _: &PendingRows<B>,
         _: &PlanChunk,
+        _: Option<Uuid>,
     ) -> Result<Option<Attempt>, Error> {
         Ok(None)
+    }
+
+    pub(crate) fn has_unit(&self) -> bool {
+        false
     }
 
     pub(crate) fn is_in_doubt(&self) -> bool {

@@ -519,7 +519,8 @@ macro_rules! work_journal {
             ///   [`discard`](Self::discard) them. [`clear`](Self::clear) leaves them in the journal.
             /// - The journal is written and synced on the thread that flushes: some milliseconds, depending
             ///   on the disk.
-            /// - `flush_in` does not use it: whoever commits keeps the journal.
+            /// - `flush_in` does not use it: whoever commits keeps the journal. It refuses rows that the journal has.
+            /// - Give the unit of work the same database after a crash: the journal does not know which one it was.
             #[must_use]
             pub fn with_journal(mut self, journaled: $journaled) -> Self {
                 self.0.set_journal(journaled.0);

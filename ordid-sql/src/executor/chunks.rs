@@ -65,13 +65,16 @@ impl<B: RowBinder> Work<B> {
         let deadline = Deadline::new(self.deadline);
         let mut link = Link::default();
         loop {
+            let is_in_doubt = self.is_in_doubt();
             let begun = self
                 .chunked
                 .get_or_insert_with(|| ChunkedFlush::new(outline));
             let Some(chunk) = begun.next(plan, &self.rows, limits)? else {
                 break;
             };
-            let attempt = self.keeper.begin_chunk(&self.rows, &chunk)?;
+            // A journal that came later takes the id by which a chunk in doubt is found.
+            let id = begun.is_under_way(is_in_doubt).then_some(begun.id);
+            let attempt = self.keeper.begin_chunk(&self.rows, &chunk, id)?;
             if let Some(attempt) = &attempt {
                 begun.id = attempt.id;
             }

@@ -93,6 +93,7 @@ async fn is_there<T: FlushTransaction>(
     {
         return Ok(true);
     }
+    let may_be_removed = run.records() && marker::may_be_removed(run.id());
     if run.records() {
         // The fence first: each question may see what was committed after the one before. So if the flush's own COMMIT shows
         // its fence, it shows its marker row, too.
@@ -108,13 +109,13 @@ async fn is_there<T: FlushTransaction>(
         if open.exists(&marker, T::Binder::of_marker(run.id())).await? {
             return Ok(true);
         }
-        if is_fenced {
+        // Both rows grow old together, and the marker row may have been removed first.
+        if is_fenced && !may_be_removed {
             run.found_fence();
             return Ok(false);
         }
     }
     // If its marker row is missing, the flush is not committed, even if there is a row with one of its keys.
-    let may_be_removed = run.records() && marker::may_be_removed(run.id());
     let may_be_told_by_a_key =
         run.plan().only_inserts() && (!run.records() || may_be_removed && !run.has_shared_keys());
     if may_be_told_by_a_key && let Some(first) = protected.telling(rows, writer, run.plan()) {

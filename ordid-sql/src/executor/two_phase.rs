@@ -284,18 +284,27 @@ impl<B: RowBinder> Work<B> {
 pub(super) async fn check_server<C: FlushConnection>(
     open: &mut C::Transaction<'_>,
     two_phase: TwoPhase,
-    values: C::Binder,
+    values: impl Fn() -> C::Binder,
 ) -> Result<(), C> {
-    let query = Statement::query(two_phase.ability());
-    let answer = open.read(&query, values).await;
-    let answer = answer.map_err(|error| FlushError::not_listed(two_phase, error))?;
-    match answer.first().is_some_and(|it| it.text == TwoPhase::NONE) {
-        true => Err(FlushError::database(
-            "this PostgreSQL server prepares no transactions, as its `max_prepared_transactions` is 0",
-            "set it to the number of flushes that run at once, and restart the server, or leave `two_phase_commit` out",
-        )),
-        false => Ok(()),
+    for query in two_phase.abilities() {
+        let answer = open.read(&Statement::query(*query), values()).await;
+        let answer = answer.map_err(|error| FlushError::not_listed(two_phase, error))?;
+        if answer.first().is_some_and(|it| it.text == TwoPhase::NONE) {
+            let (what, remedy) = match two_phase {
+                TwoPhase::Xa => (
+                    "this MariaDB server rolls back what a connection has prepared when it is closed",
+                    "take MariaDB 10.5.2 or later, or leave `two_phase_commit` out",
+                ),
+                _ => (
+                    "this PostgreSQL server prepares no transactions, as its `max_prepared_transactions` is 0",
+                    "set it to the number of flushes that run at once, and restart the server, or leave \
+                     `two_phase_commit` out",
+                ),
+            };
+            return Err(FlushError::database(what, remedy));
+        }
     }
+    Ok(())
 }
 
 /// Prepares the transaction. The second value says whether the connection must not be used again.

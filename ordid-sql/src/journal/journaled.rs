@@ -90,6 +90,8 @@ struct Held {
     chunk: Option<PlanChunk>,
     /// Whether the journal failed to remove it.
     may_be_gone: bool,
+    /// Whether the journal failed to record that nothing of the last attempt was written.
+    is_settled_here_only: bool,
 }
 
 impl<S: RowSink + 'static> Journaled<S> {
@@ -148,6 +150,17 @@ impl<S: RowSink + 'static> Journaled<S> {
         pending_rows: &PendingRows<S>,
         marks: Marks,
     ) -> Result<Attempt, Error> {
+        self.begin_after(pending_rows, marks, None)
+    }
+
+    /// Does the same for rows that may be in the database already, as an attempt without this journal had this id, and its
+    /// COMMIT is unresolved. The journal then has them as if that attempt was its own.
+    pub(crate) fn begin_after(
+        &mut self,
+        pending_rows: &PendingRows<S>,
+        marks: Marks,
+        unresolved: Option<Uuid>,
+    ) -> Result<Attempt, Error> {
         if pending_rows.is_empty() {
             return Ok(Attempt {
                 id: Uuid::generate(),
@@ -155,7 +168,7 @@ impl<S: RowSink + 'static> Journaled<S> {
                 is_marked: false,
             });
         }
-        let held = self.hold(pending_rows)?;
+        let held = self.hold(pending_rows, unresolved)?;
         if let Some(chunk) = &held.chunk {
             return Err(Error::journal(format!(
                 "{} rows of the unit of work are committed in chunks, perhaps more: flush `in_chunks` to write the others",
@@ -170,14 +183,19 @@ impl<S: RowSink + 'static> Journaled<S> {
         let record = match marks {
             Marks::No => ATTEMPT,
             Marks::Yes => MARKED,
+            Marks::NotKnownYet if unresolved.is_some() => ATTEMPT,
             Marks::NotKnownYet => ASKING,
         };
         self.begins(&record)?;
-        Ok(attempt)
+        Ok(Attempt {
+            in_doubt: unresolved.is_some(),
+            ..attempt
+        })
     }
 
     /// Does the same as [`begin`](Self::begin) for a chunk of the rows, which writes a marker row. Those before it are
-    /// committed. The attempt is in doubt if this chunk may be in the database already.
+    /// committed. The attempt is in doubt if this chunk may be in the database already. A unit that is not in the journal
+    /// yet gets this id: chunks of it may have been sent without the journal.
     ///
     /// # Errors
     ///
@@ -186,8 +204,9 @@ impl<S: RowSink + 'static> Journaled<S> {
         &mut self,
         pending_rows: &PendingRows<S>,
         chunk: &PlanChunk,
+        id: Option<Uuid>,
     ) -> Result<Attempt, Error> {
-        let held = self.hold(pending_rows)?;
+        let held = self.hold(pending_rows, id)?;
         if held.in_doubt && held.chunk.is_none() {
             return Err(Error::journal(
                 "the unit of work may be in the database already, as a whole: flush it without `in_chunks`, to find out",
@@ -223,8 +242,13 @@ impl<S: RowSink + 'static> Journaled<S> {
         Some(ChunkedFlush::resumed(held.id, chunk, held.in_doubt))
     }
 
-    /// Writes the rows to the journal unless they are there.
-    fn hold(&mut self, pending_rows: &PendingRows<S>) -> Result<&Held, Error> {
+    /// Returns whether the journal has this unit of work, so that a later run of the program would write it.
+    pub(crate) fn has_unit(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Writes the rows to the journal unless they are there, with this id if they have one.
+    fn hold(&mut self, pending_rows: &PendingRows<S>, id: Option<Uuid>) -> Result<&Held, Error> {
         self.forget_committed()?;
         if self.held.as_ref().is_some_and(|held| held.may_be_gone) {
             return Err(Error::journal(
@@ -248,7 +272,7 @@ impl<S: RowSink + 'static> Journaled<S> {
                 }
                 // It goes behind the earlier unit, which is valid until this one is complete.
                 self.held = held;
-                let id = self.write(pending_rows)?;
+                let id = self.write(pending_rows, id)?;
                 Held {
                     id,
                     rows,
@@ -256,6 +280,7 @@ impl<S: RowSink + 'static> Journaled<S> {
                     is_marked: false,
                     chunk: None,
                     may_be_gone: false,
+                    is_settled_here_only: false,
                 }
             }
         };
@@ -264,6 +289,13 @@ impl<S: RowSink + 'static> Journaled<S> {
 
     /// Records durably that an attempt begins.
     fn begins(&mut self, record: &[u8]) -> Result<(), Error> {
+        if let Some(held) = &mut self.held
+            && held.is_settled_here_only
+        {
+            // Otherwise the next run would look for the marker row of the attempt before.
+            self.journal.append(&SETTLED)?;
+            held.is_settled_here_only = false;
+        }
         self.journal.append(record)?;
         self.journal.sync()?;
         if let Some(held) = &mut self.held {
@@ -301,7 +333,7 @@ impl<S: RowSink + 'static> Journaled<S> {
                 (held.in_doubt, held.is_marked) = (false, false);
                 held.chunk = held.chunk.take().filter(PlanChunk::is_later);
                 // This record is not made durable. If it is lost, the next run probes once too often.
-                let _ = self.journal.append(&SETTLED);
+                held.is_settled_here_only = self.journal.append(&SETTLED).is_err();
             }
             Outcome::Unknown => {}
         }
@@ -358,6 +390,7 @@ impl<S: RowSink + 'static> Journaled<S> {
             is_marked: pending.is_marked,
             chunk: pending.chunk,
             may_be_gone: false,
+            is_settled_here_only: false,
         });
         Ok(pending_rows.len())
     }
@@ -404,8 +437,8 @@ impl<S: RowSink + 'static> Journaled<S> {
         }
     }
 
-    fn write(&mut self, pending_rows: &PendingRows<S>) -> Result<Uuid, Error> {
-        let id = Uuid::generate();
+    fn write(&mut self, pending_rows: &PendingRows<S>, id: Option<Uuid>) -> Result<Uuid, Error> {
+        let id = id.unwrap_or_else(Uuid::generate);
         let tables = tables_with_rows(pending_rows);
         let types = tables
             .iter()

@@ -94,16 +94,16 @@ impl TwoPhase {
         }
     }
 
-    /// Returns a query that shows whether transactions can be prepared here, and found again: it fails, or its first row is
-    /// [`NONE`](Self::NONE), if they cannot.
-    pub(crate) const fn ability(self) -> &'static str {
+    /// Returns queries that show whether transactions can be prepared here, and found again: one of them fails, or its first
+    /// row is [`NONE`](Self::NONE), if they cannot.
+    pub(crate) const fn abilities(self) -> &'static [&'static str] {
         match self {
-            Self::Xa => XA_RECOVER,
-            _ => "SELECT pg_catalog.current_setting('max_prepared_transactions')",
+            Self::Xa => &[KEEPS_PREPARED, XA_RECOVER],
+            _ => &["SELECT pg_catalog.current_setting('max_prepared_transactions')"],
         }
     }
 
-    /// The answer to [`ability`](Self::ability) of a server that prepares no transactions.
+    /// The answer to one of the [`abilities`](Self::abilities) of a server that prepares no transactions.
     pub(crate) const NONE: &str = "0";
 
     /// Returns what a user needs to list prepared transactions, if not everybody may.
@@ -120,6 +120,10 @@ impl TwoPhase {
         matches!(self, Self::Xa)
     }
 }
+
+/// MariaDB before 10.5.2 rolls back what is prepared when the connection that has prepared it is closed (MDEV-742). MySQL
+/// executes none of the comments, and such a MariaDB only the first.
+const KEEPS_PREPARED: &str = "SELECT CONCAT(1 /*M! - 1 *//*M!100502 + 1 */)";
 
 /// Its columns are the number of a format, the lengths of two parts of the id, and the id. It takes no condition.
 const XA_RECOVER: &str = "XA RECOVER";

@@ -24,10 +24,16 @@ use ordid_sql::Journal;
 use ordid_sqlx::{
     Backend, ChunkLimits, EngineProfile, Entity, Journaled, OnConflict, UnitOfWork, flushes_table,
 };
-use ordid_tests::{servers::Servers, soak};
+use ordid_tests::{
+    faults::Remote as _,
+    proxy::{At, Fault, Proxy},
+    servers::Servers,
+    soak,
+};
 use serde::{Deserialize, Serialize};
 use sqlx::{
-    AssertSqlSafe, ConnectOptions as _, MySql, Pool, Postgres, Sqlite, query_scalar, raw_sql,
+    AssertSqlSafe, ConnectOptions as _, MySql, Pool, Postgres, Sqlite, pool::PoolOptions,
+    query_scalar, raw_sql,
 };
 use tempfile::TempDir;
 
@@ -184,6 +190,18 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         trials,
         "upserts_come_back_with_what_they_write",
         upserts_come_back,
+    );
+    on_scratch::<Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
+        "a_journal_that_comes_after_a_lost_commit_has_what_may_be_written",
+        given_after_a_lost_commit,
+    );
+    sqlite::add(
+        trials,
+        "rows_in_a_journal_do_not_go_into_the_callers_transaction",
+        kept_out_of_the_callers_transaction,
     );
 }
 
@@ -723,6 +741,111 @@ async fn versions_come_back(pool: Pool<Sqlite>) -> Outcome {
         .fetch_all(&pool)
         .await?;
     assert_eq!(left, [4, 4]);
+    Ok(())
+}
+
+fn parcel(unit: i64) -> Parcel {
+    Parcel {
+        id: ParcelId::generate(),
+        unit,
+        weight: 1.0,
+        note: None,
+    }
+}
+
+/// The answer to COMMIT is lost before there is a journal. The journal then has the id by which the flush is found.
+async fn given_after_a_lost_commit(pool: Pool<Postgres>) -> Outcome {
+    let tables = format!("{}; {}", Postgres::SCHEMA, flushes_table::<Postgres>());
+    Postgres::execute_all(&pool, &tables).await?;
+    let options = (*pool.connect_options()).clone();
+    // The first connection of a pool loses what is behind its COMMIT, and the others everything.
+    let proxy = Proxy::start(Postgres::address(&options)?).await?;
+    let cut = |first: [Fault; 1]| {
+        proxy.plan(first);
+        proxy.after(Fault::Cut(At::Up(0)));
+        let patience = Duration::from_millis(300);
+        let pool = PoolOptions::new().acquire_timeout(patience);
+        pool.connect_lazy_with(Postgres::through(&options, proxy.port()))
+    };
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("journal");
+    let journaled = || Ok::<_, Error>(Journaled::new(FlushJournal::open(&file)?).row::<Parcel>());
+
+    for (unit, changes) in [(1, true), (2, false)] {
+        let mut work = UnitOfWork::<Postgres>::new().with_record();
+        let added = work.add(parcel(unit));
+        let error = work
+            .flush(&cut([Fault::Cut(At::Commit(12))]))
+            .await
+            .unwrap_err();
+        assert!(error.is_commit_unknown(), "{error}");
+        if changes {
+            let also_added = work.add(parcel(unit));
+            work = work.with_journal(journaled()?);
+            let error = work.flush(&pool).await.unwrap_err();
+            assert!(error.is_commit_unknown() && error.is_plan(), "{error}");
+            assert_eq!(work.len(), 2, "{also_added} is not lost");
+        } else {
+            work = work.with_journal(journaled()?);
+            let error = work.flush(&cut([Fault::Cut(At::Up(0))])).await.unwrap_err();
+            assert!(error.is_commit_unknown(), "{error}");
+            drop(work);
+            // The process was killed.
+            let mut next = UnitOfWork::<Postgres>::new().with_journal(journaled()?);
+            assert_eq!(next.resume()?, 1);
+            assert_eq!(next.flush(&pool).await?.rows(), 1);
+        }
+        assert_eq!(Postgres::keys(&pool, unit).await?, [added.to_string()]);
+    }
+    Ok(())
+}
+
+/// After the caller's COMMIT nobody could tell from the journal that they are written.
+async fn kept_out_of_the_callers_transaction(pool: Pool<Sqlite>) -> Outcome {
+    Sqlite::execute_all(&pool, Sqlite::SCHEMA).await?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("journal");
+    let journaled = || Ok::<_, Error>(Journaled::new(FlushJournal::open(&file)?).row::<Parcel>());
+    let (first, second) = (parcel(1), parcel(1));
+    let mut other = UnitOfWork::<Sqlite>::new();
+    other.add(Parcel {
+        note: None,
+        ..first
+    });
+    let mut transaction = pool.begin().await?;
+    // What a journal has never had goes there.
+    let mut fresh = other.with_journal(journaled()?);
+    assert_eq!(fresh.flush_in(&mut transaction).await?.rows(), 1);
+    transaction.commit().await?;
+    drop(fresh);
+
+    let mut work = UnitOfWork::<Sqlite>::new().with_journal(journaled()?);
+    work.add(Parcel {
+        note: None,
+        ..first
+    });
+    work.add(Parcel {
+        note: None,
+        ..second
+    });
+    assert!(work.flush(&pool).await.unwrap_err().is_unique_violation());
+    let mut transaction = pool.begin().await?;
+    let error = work.flush_in(&mut transaction).await.unwrap_err();
+    assert!(error.is_plan(), "{error}");
+    assert!(error.to_string().contains("`discard`"), "{error}");
+    work.discard()?;
+    work.add(Parcel {
+        note: None,
+        ..second
+    });
+    assert_eq!(work.flush_in(&mut transaction).await?.rows(), 1);
+    transaction.commit().await?;
+    drop(work);
+    let mut next = UnitOfWork::<Sqlite>::new().with_journal(journaled()?);
+    assert_eq!(
+        (next.resume()?, Sqlite::keys(&pool, 1).await?.len()),
+        (0, 2)
+    );
     Ok(())
 }
 

@@ -491,7 +491,7 @@ pub(super) struct State {
     log: Vec<String>,
     /// What a call's line contains, its answer, and how often.
     script: Vec<(String, Answer, usize)>,
-    committed: BTreeSet<String>,
+    pub(super) committed: BTreeSet<String>,
     /// The rows of each prepared transaction.
     pub(super) prepared: BTreeMap<String, Vec<String>>,
     /// How it prepares them.
@@ -809,7 +809,8 @@ impl<const RUNS: bool> Open<'_, RUNS> {
             let rows = rows.filter(|(_, row)| is_there(row));
             return Ok(rows.map(|(number, _)| number.to_string()).collect());
         }
-        if query.sql.contains("prepared") || &*query.sql == "XA RECOVER" {
+        let is_about = ["prepared", "XA RECOVER", "/*M!100502"];
+        if is_about.iter().any(|it| query.sql.contains(it)) {
             return self.about_prepared(&query.sql).await;
         }
         let tables = query.sql.matches("FROM pg_catalog.pg_index").count();

@@ -128,7 +128,7 @@ impl<const RUNS: bool> Open<'_, RUNS> {
         &mut self,
         sql: &str,
     ) -> Result<Vec<String>, crate::DriverError<io::Error>> {
-        if sql.contains("max_prepared_transactions") {
+        if sql.contains("max_prepared_transactions") || sql.contains("/*M!100502") {
             let most = match self.connection.call("how many").await {
                 Some(Answer::Fails(failure)) => return Err(driver(failure)),
                 Some(Answer::Says(false)) => "0",
@@ -332,6 +332,19 @@ fn a_server_that_prepares_nothing_is_refused_before_rows_are_sent() {
     assert_eq!(recover(&servers).unwrap(), crate::Recovered::default());
 }
 
+/// MariaDB before 10.5.2 would end what it has prepared with the connection, and the shard that decides would commit alone.
+#[test]
+fn a_server_that_keeps_nothing_prepared_is_refused_before_rows_are_sent() {
+    let servers = servers_of([Way::BoundXa; 3]);
+    servers[1].once("how many", Answer::Says(false));
+    let error = flush_all(&mut unit(), &servers).unwrap_err();
+    let outcome = &error.shards().unwrap()[1];
+    assert!(outcome.as_ref().unwrap_err().is_wrong_database());
+    assert!(error.to_string().contains("take MariaDB 10.5.2"), "{error}");
+    assert!(servers[1].log().iter().all(|it| !it.contains("insert")));
+    assert_eq!((items(&servers), prepared(&servers)), ([0; 3], [0; 3]));
+}
+
 /// Each question of a probe sees what is committed then. A COMMIT that lands between two of them shows its own fence to the
 /// later one.
 #[test]
@@ -371,6 +384,31 @@ fn a_flush_that_began_half_a_day_ago_does_not_decide() {
     assert_eq!((items(&servers), prepared(&servers)), ([0; 3], [0; 3]));
     keys_of(11 * HOUR).run(|| flush_all(&mut unit, &servers).unwrap());
     assert_eq!(items(&servers), [2; 3]);
+}
+
+/// Marker rows grow old together with their fences, and are removed some at a time.
+#[test]
+fn a_fence_without_a_decision_that_may_have_been_removed_shows_nothing() {
+    const LEFT: Duration = Duration::from_secs(2);
+    let servers = Servers::default();
+    servers[0].once("commit", Answer::FailsAfter(Failure::Lost));
+    servers[0].times(99, "probe marker", Answer::Fails(Failure::Lost));
+    let mut unit = unit();
+    let error = keys_of(12 * HOUR - LEFT).run(|| flush_all(&mut unit, &servers).unwrap_err());
+    assert!(error.is_commit_unknown(), "{error}");
+    let mut state = servers[0].state();
+    state.forget();
+    let markers = state
+        .committed
+        .iter()
+        .filter(|it| it.starts_with("ordid_flushes"));
+    let [decision, _fence] = markers.cloned().collect::<Vec<_>>().try_into().unwrap();
+    state.committed.remove(&decision);
+    drop(state);
+    std::thread::sleep(LEFT);
+    // One of its rows does.
+    flush_all(&mut unit, &servers).unwrap();
+    assert_eq!((items(&servers), prepared(&servers)), ([2; 3], [0; 3]));
 }
 
 /// Somebody has rolled back what one shard had prepared, after the decision. The others are finished all the same, and

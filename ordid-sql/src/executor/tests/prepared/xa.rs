@@ -34,7 +34,7 @@ fn a_participant_begins_and_prepares_by_statements_of_xa() {
             let (before, rest) = asked.split_once("1 insert items").unwrap();
             assert_eq!(
                 before,
-                "1 begin; 1 how long are waits; 1 waits of 10 10; 1 recover; 1 marker; "
+                "1 begin; 1 how long are waits; 1 waits of 10 10; 1 how many; 1 recover; 1 marker; "
             );
             assert!(
                 rest.contains("; 1 waits of 50 86400; 1 END; 1 PREPARE; 1 BEGIN; "),
