@@ -374,9 +374,10 @@ documentation. A server that has left its group counts as a member as long as it
         "\
 # Watching flushes
 
-With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its `tables`, `rows`
-and `retries`. An event at WARN says why the flush is retried. With `metrics`, the histogram `ordid_flush_rows` has the
-rows of each committed flush. The counter `ordid_flush_retries_total` counts the retries by their `cause`, such as
+With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its `tables`, `rows`,
+`retries` and `outcome`: `ok`, `nothing`, `unknown`, or `some_chunks` if a flush in chunks failed behind them. An event at WARN
+says why the flush is retried. With `metrics`, the histograms `ordid_flush_rows` and `ordid_flush_seconds` have the rows and the
+time of each committed flush, and of each chunk. The counter `ordid_flush_retries_total` counts the retries by their `cause`, such as
 `transient` or `lost`. The counter `ordid_flush_failures_total` counts the flushes that returned an error of the
 database, by what they `wrote`: `nothing` or `unknown`. None of these contains keys or values."
     };

@@ -95,26 +95,26 @@ impl<B: RowBinder> Work<B> {
                 return part.await;
             }
             let span = Span::new(self.rows.tables().len(), self.rows.len());
-            let flush = self.flush_in_span(&mut source, wanted, &span);
-            let flushed = span.around(flush).await;
-            flushed.map_err(|error| match &self.chunked {
+            let flushed = span.around(self.flush_told(&mut source, wanted)).await;
+            let flushed = flushed.map_err(|error| match &self.chunked {
                 Some(chunked) => chunked.explain(error),
                 None => error,
-            })
+            });
+            span.ended(&flushed);
+            flushed
         }
     }
 
     /// An error that comes before the question for an earlier COMMIT leaves its outcome unknown.
-    async fn flush_in_span<S>(
+    async fn flush_told<S>(
         &mut self,
         source: &mut S,
         wanted: TransactionScope,
-        span: &Span,
     ) -> Result<Flushed, S::Connection>
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
-        let flushed = self.flush_rows(source, wanted, span).await;
+        let flushed = self.flush_rows(source, wanted).await;
         flushed.map_err(|error| match wanted {
             TransactionScope::Transaction if self.is_in_doubt() => error.into_still_unknown(),
             _ => error,
@@ -125,7 +125,6 @@ impl<B: RowBinder> Work<B> {
         &mut self,
         source: &mut S,
         wanted: TransactionScope,
-        span: &Span,
     ) -> Result<Flushed, S::Connection>
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
@@ -149,7 +148,7 @@ impl<B: RowBinder> Work<B> {
         let writer = Writer::of::<B>(&engine);
         self.check_size(&plan, &engine, wanted)?;
         if let (Some(limits), TransactionScope::Transaction) = (self.limits, wanted) {
-            let flushed = self.flush_chunks(source, &plan, limits.on(&engine), writer, span);
+            let flushed = self.flush_chunks(source, &plan, limits.on(&engine), writer);
             return Box::pin(flushed).await;
         }
         self.check_whole()?;
@@ -184,8 +183,7 @@ impl<B: RowBinder> Work<B> {
             chunk: None,
         };
         let mut link = Link::default();
-        let flushed =
-            Box::pin(self.flush_once(source, transaction, writer, deadline, &mut link, span));
+        let flushed = Box::pin(self.flush_once(source, transaction, writer, deadline, &mut link));
         let flushed = flushed.await?;
         match &mut self.part {
             Some(part) if prepares => part.stage = Stage::Prepared(flushed.clone()),
@@ -203,7 +201,6 @@ impl<B: RowBinder> Work<B> {
         writer: Writer<'_>,
         deadline: Deadline,
         link: &mut Link,
-        span: &Span,
     ) -> Result<Flushed, S::Connection>
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
@@ -346,7 +343,7 @@ impl<B: RowBinder> Work<B> {
         if run.is_own() || (wanted == TransactionScope::Transaction && !was_in_doubt) {
             self.keeper.ended(outcome);
         }
-        let failure = match run.ended(outcome, &mut self.unresolved, span) {
+        let failure = match run.ended(outcome, &mut self.unresolved) {
             Ok(flushed) => return Ok(flushed),
             Err(failure) => failure,
         };

@@ -9,7 +9,7 @@ use crate::{
     executor::Sent,
     flush_error::{NoProbe, Rest},
     marker::may_be_removed,
-    observe::{self, Span},
+    observe,
 };
 use ordid_core::{key::KeyType as _, uuid::Uuid};
 
@@ -705,10 +705,8 @@ impl<D> FlushRun<D> {
         self,
         outcome: Outcome,
         unresolved: &mut Option<UnresolvedCommit>,
-        span: &Span,
     ) -> Result<Flushed, FlushFailure<D>> {
         let retries = self.flush.retries();
-        span.over(retries);
         match outcome {
             Outcome::Committed if self.is_own => {
                 // An earlier attempt or an earlier flush may have written it.

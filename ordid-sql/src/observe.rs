@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{EngineProfile, Failure, Flushed};
+use crate::{EngineProfile, Failure, FlushError, Flushed};
 
 /// The span of a flush.
 #[derive(Debug, Clone)]
@@ -23,7 +23,8 @@ impl Span {
                 "ordid.flush",
                 tables,
                 rows,
-                retries = tracing::field::Empty
+                retries = tracing::field::Empty,
+                outcome = tracing::field::Empty
             ),
         }
     }
@@ -38,11 +39,24 @@ impl Span {
         flush
     }
 
-    /// Tells that the flush is over, after so many retries.
-    pub fn over(&self, retries: u32) {
-        let _ = retries;
+    /// Tells how the flush ended.
+    pub fn ended<D>(&self, outcome: &Result<Flushed, FlushError<D>>) {
         #[cfg(feature = "tracing")]
-        self.span.record("retries", retries);
+        {
+            let (retries, outcome) = match outcome {
+                Ok(flushed) => (flushed.retries, "ok"),
+                Err(error) => (
+                    error.retries(),
+                    match error {
+                        _ if error.is_commit_unknown() => "unknown",
+                        _ if error.committed_chunks() > 0 => "some_chunks",
+                        _ => "nothing",
+                    },
+                ),
+            };
+            tracing::record_all!(self.span, retries, outcome);
+        }
+        let _ = outcome;
     }
 }
 
@@ -133,6 +147,7 @@ pub fn committed(flushed: &Flushed) {
         // As a float, which is exact far beyond what memory holds.
         let rows = u32::try_from(rows).unwrap_or(u32::MAX);
         metrics::histogram!("ordid_flush_rows").record(rows);
+        metrics::histogram!("ordid_flush_seconds").record(flushed.elapsed);
     }
     let _ = flushed;
 }

@@ -88,10 +88,16 @@ async fn sqlite(is_busy: bool) -> Result<Flushed, ordid_sqlx::Error> {
 fn a_flush_is_a_span_with_its_rows() {
     let observed = observed(async || sqlite(false).await);
     assert_eq!(observed.outcome.unwrap().rows(), 3);
-    assert_eq!(observed.numbers, ["ordid_flush_rows 3"]);
+    assert_eq!(
+        observed.numbers,
+        ["ordid_flush_rows 3", "ordid_flush_seconds"]
+    );
     assert_eq!(
         observed.told,
-        ["INFO ordid.flush tables=1 rows=3", "recorded retries=0"]
+        [
+            "INFO ordid.flush tables=1 rows=3",
+            "recorded retries=0 outcome=\"ok\""
+        ]
     );
 }
 
@@ -116,7 +122,7 @@ fn keys_that_rise_are_told_of_where_they_make_a_hot_spot() {
         work.flush(&pool).await.unwrap()
     };
     let begins = "INFO ordid.flush tables=1 rows=1".to_owned();
-    let ends = "recorded retries=0".to_owned();
+    let ends = "recorded retries=0 outcome=\"ok\"".to_owned();
     let warning = "WARN message=keys that rise put all inserts on one range: take a spread key table=\"events\" \
                    engine=\"SQLite\" guide=\"https://github.com/ordid/ordid/blob/main/docs/src/engines/sqlite.md\"";
     // A table of the same name on another engine.
@@ -149,7 +155,7 @@ fn retries_are_counted_by_their_cause() {
             "INFO ordid.flush tables=1 rows=3".to_owned(),
             retried("transient"),
             retried("transient"),
-            "recorded retries=2".to_owned()
+            "recorded retries=2 outcome=\"nothing\"".to_owned()
         ]
     );
 }
@@ -203,7 +209,8 @@ fn a_flush_through_tiberius_is_told_in_the_same_words() {
         [
             "ordid_flush_retries_total cause=transient 1",
             "ordid_flush_retries_total cause=lost 1",
-            "ordid_flush_rows 3"
+            "ordid_flush_rows 3",
+            "ordid_flush_seconds"
         ]
     );
     assert_eq!(
@@ -212,7 +219,7 @@ fn a_flush_through_tiberius_is_told_in_the_same_words() {
             "INFO ordid.flush tables=1 rows=3".to_owned(),
             retried("transient"),
             retried("lost"),
-            "recorded retries=2".to_owned()
+            "recorded retries=2 outcome=\"ok\"".to_owned()
         ]
     );
 }
@@ -236,7 +243,7 @@ fn a_commit_that_stays_unknown_is_counted_and_told() {
     let told = [
         "INFO ordid.flush tables=1 rows=1",
         told,
-        "recorded retries=0",
+        "recorded retries=0 outcome=\"unknown\"",
     ];
     assert_eq!(observed.told.len(), 3, "{:?}", observed.told);
     assert!(

@@ -46,6 +46,10 @@ pub fn classify(report: &Report<'_>) -> Classified {
             (by_text(report), is_about_a_row)
         }
     };
+    let of_kind = Report {
+        kind: report.kind.or_else(|| report.sqlstate.and_then(kind_of)),
+        ..*report
+    };
     Classified {
         // Every library has the fields of the protocol.
         names: Names {
@@ -63,8 +67,19 @@ pub fn classify(report: &Report<'_>) -> Classified {
         is_of_server: report
             .sqlstate
             .is_some_and(|it| it.starts_with("XX") || it.starts_with("58")),
-        ..Classified::new(report, failure, is_about_a_row)
+        ..Classified::new(&of_kind, failure, is_about_a_row)
     }
+}
+
+/// Returns what kind of constraint was violated: not every library has kinds of its own.
+fn kind_of(sqlstate: &str) -> Option<ErrorKind> {
+    Some(match sqlstate {
+        "23502" => ErrorKind::NotNull,
+        "23503" => ErrorKind::ForeignKey,
+        "23505" => ErrorKind::Unique,
+        "23514" => ErrorKind::Check,
+        _ => return None,
+    })
 }
 
 /// Returns whether the end of a session is due to who connects to what, or to how many do: the same at the next server.
@@ -160,6 +175,28 @@ mod tests {
             for code in codes {
                 assert_eq!(by_sqlstate(code), expected, "{code}");
             }
+        }
+    }
+
+    /// tokio-postgres has no kinds.
+    #[test]
+    fn sqlstates_say_what_was_violated() {
+        use crate::Violation::{ForeignKey, Unique};
+
+        for (sqlstate, expected) in [
+            ("23505", Some(Unique)),
+            ("23503", Some(ForeignKey)),
+            ("23502", None),
+            ("23514", None),
+            ("22001", None),
+        ] {
+            let report = Report {
+                sqlstate: Some(sqlstate),
+                ..Report::default()
+            };
+            let classified = classify(&report);
+            assert_eq!(classified.violation, expected, "{sqlstate}");
+            assert!(classified.refuses_a_row, "{sqlstate}");
         }
     }
 

@@ -8,7 +8,6 @@ use super::{Link, Result, deadline::Deadline};
 use crate::{
     Attempt, ChunkLimits, EngineProfile, Flushed, Marks, Plan, Work,
     in_chunks::{ChunkedFlush, check_chunks, check_transaction, outline},
-    observe::Span,
     spi::{ConnectionSource, FlushConnection, RowBinder, TransactionScope},
     text::Writer,
 };
@@ -54,7 +53,6 @@ impl<B: RowBinder> Work<B> {
         plan: &Plan,
         limits: ChunkLimits,
         writer: Writer<'_>,
-        span: &Span,
     ) -> Result<Flushed, S::Connection>
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
@@ -90,7 +88,7 @@ impl<B: RowBinder> Work<B> {
                     total: plan.rows(),
                 }),
             };
-            let flushed = self.flush_once(source, transaction, writer, deadline, &mut link, span);
+            let flushed = self.flush_once(source, transaction, writer, deadline, &mut link);
             let flushed = Box::pin(flushed).await;
             let is_in_doubt = self.is_in_doubt();
             if let Some(chunked) = &mut self.chunked {
@@ -117,8 +115,6 @@ impl<B: RowBinder> Work<B> {
             elapsed: started.elapsed(),
             ..flushed.unwrap_or_default()
         };
-        // Each chunk has told its own retries.
-        span.over(flushed.retries);
         Ok(flushed)
     }
 

@@ -115,8 +115,10 @@ impl<B: RowBinder> Work<B> {
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
         let span = Span::new(self.rows.tables().len(), self.rows.len());
-        let flush = self.flush_in_span(source, TransactionScope::Transaction, &span);
-        span.around(flush).await
+        let flush = self.flush_told(source, TransactionScope::Transaction);
+        let flushed = span.around(flush).await;
+        span.ended(&flushed);
+        flushed
     }
 
     /// Commits what is prepared, as the flush is decided.

@@ -148,6 +148,8 @@ pub struct Failed {
     pub is_timeout: bool,
     /// A value is taken.
     pub is_unique_violation: bool,
+    /// A parent does not exist, or a row still has children.
+    pub is_foreign_key_violation: bool,
     /// A row is not there.
     pub is_missing_row: bool,
     /// A row has changed since it was read.
@@ -208,6 +210,7 @@ where
             is_flushes_table_missing: error.is_flushes_table_missing(),
             is_timeout: error.is_timeout(),
             is_unique_violation: error.is_unique_violation(),
+            is_foreign_key_violation: error.is_foreign_key_violation(),
             is_missing_row: error.is_missing_row(),
             is_stale: error.is_stale(),
             row: Box::new(FailedRow {

@@ -60,7 +60,7 @@ pub fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>) {
 }
 
 const NAME: &str = "a_label_that_is_taken_leaves_no_row";
-const NAMES: &str = "an_error_names_its_constraint_or_column";
+const NAMES: &str = "an_error_says_what_was_violated_and_names_its_constraint_or_column";
 
 /// A primary key and a unique key that are taken, each as constraint and column; a missing parent; a check; and a column
 /// that nobody writes.
@@ -102,13 +102,15 @@ async fn named<W: Flusher>(
     let no_parent = no_parent.await?;
     let check = refused("", |graph, _| graph.orders[7].bucket = -1).await?;
     let null = refused("extra BIGINT NOT NULL,", |_, _| ()).await?;
-    for (error, constraint, column) in [
-        (taken_key, key, key_column),
-        (taken_label, label, label_column),
-        (no_parent, customer, None),
-        (check, Some("orders_bucket"), None),
-        (null, None, Some("extra")),
+    for (error, expected, constraint, column) in [
+        (taken_key, (true, false), key, key_column),
+        (taken_label, (true, false), label, label_column),
+        (no_parent, (false, true), customer, None),
+        (check, (false, false), Some("orders_bucket"), None),
+        (null, (false, false), None, Some("extra")),
     ] {
+        let violated = (error.is_unique_violation, error.is_foreign_key_violation);
+        assert_eq!(violated, expected, "{error}");
         let [found, of_column] = &*error.names;
         assert_eq!(found.as_deref(), constraint, "{error}");
         assert_eq!(of_column.as_deref(), column, "{error}");

@@ -53,12 +53,13 @@ fn observed(url: &str, flush: impl FnOnce(&mut Work, &mut (dyn FnMut() + Send)))
         [
             "INFO ordid.flush tables=1 rows=2",
             "WARN message=the flush failed and is tried again cause=\"transient\" delay_millis=7",
-            "recorded retries=1",
+            "recorded retries=1 outcome=\"ok\"",
         ]
     );
     let expected = [
         "ordid_flush_retries_total cause=transient 1",
         "ordid_flush_rows 2",
+        "ordid_flush_seconds",
     ];
     assert_eq!(numbers.take(), expected);
     Ok(())

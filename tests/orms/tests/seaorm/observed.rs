@@ -62,7 +62,7 @@ async fn a_flush_is_a_span_with_its_retries(db: DatabaseConnection) -> Outcome {
             "INFO ordid.flush tables=1 rows=3",
             retried,
             retried,
-            "recorded retries=2"
+            "recorded retries=2 outcome=\"nothing\""
         ]
     );
     let retried = "ordid_flush_retries_total cause=transient 1";
@@ -73,10 +73,16 @@ async fn a_flush_is_a_span_with_its_retries(db: DatabaseConnection) -> Outcome {
     assert_eq!(flushed.rows(), 3);
     assert_eq!(
         take_lines(),
-        ["INFO ordid.flush tables=1 rows=3", "recorded retries=0"]
+        [
+            "INFO ordid.flush tables=1 rows=3",
+            "recorded retries=0 outcome=\"ok\""
+        ]
     );
     // Of what was committed alone.
-    assert_eq!(numbers.take(), ["ordid_flush_rows 3"]);
+    assert_eq!(
+        numbers.take(),
+        ["ordid_flush_rows 3", "ordid_flush_seconds"]
+    );
     impatient.close().await?;
     Ok(())
 }

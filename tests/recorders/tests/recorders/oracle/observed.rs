@@ -24,10 +24,13 @@ fn a_flush_is_a_span_with_its_retries() {
             "INFO ordid.flush tables=1 rows=2",
             "entered",
             "WARN message=the flush failed and is tried again cause=\"transient\" delay_millis=7",
-            "recorded retries=1",
-            "left"
+            "left",
+            "recorded retries=1 outcome=\"ok\"",
         ]
     );
     let retries = "ordid_flush_retries_total cause=transient 1";
-    assert_eq!(numbers.take(), [retries, "ordid_flush_rows 2"]);
+    assert_eq!(
+        numbers.take(),
+        [retries, "ordid_flush_rows 2", "ordid_flush_seconds"]
+    );
 }
