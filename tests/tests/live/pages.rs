@@ -157,11 +157,17 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         table.test_pages(&pool).await?;
         planned_on_postgres(&pool, &table).await
     });
-    let low = "'00000000-0000-0000-0000-000000000000'";
-    let high = "'ffffffff-ffff-ffff-ffff-ffffffffffff'";
+    let low = "::uuid, '00000000-0000-0000-0000-000000000000'";
+    let high = "::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'";
+    let [low_text, high_text] = [low, high].map(|it| it.replace("uuid", "text"));
     let (of_all, of_issue) = (
-        [("$2, ", low, "-1000"), ("$4, ", high, "1000")],
-        [("$2, ", low, "-1000"), ("$3, ", high, "1000")],
+        [
+            ("$1", low, &*low_text),
+            ("$2", low, "::int, -1000"),
+            ("$3", high, &*high_text),
+            ("$4", high, "::int, 1000"),
+        ],
+        [("$2", low, "::int, -1000"), ("$3", high, "::int, 1000")],
     );
     let form = Form::new(
         "postgres",
@@ -407,6 +413,10 @@ where
     Postgres: Pages<A, B>,
 {
     Postgres::script(pool, "VACUUM ANALYZE issue_labels").await?;
+    for sql in &table.form.sql {
+        // Not every library names the types of parameters.
+        Postgres::script(pool, &format!("PREPARE page AS {sql}; DEALLOCATE page")).await?;
+    }
     for [of_all, of_issue] in plans(pool, table, "EXPLAIN (COSTS OFF) ", 0).await? {
         for plan in [&of_all, &of_issue] {
             assert!(plan.contains("using issue_labels_pkey"), "{plan}");
