@@ -331,13 +331,12 @@ fn what_an_earlier_run_left_is_not_written_over() {
     assert!(error.is_journal());
     assert_eq!(
         error.to_string(),
-        "the journal has 1 rows of an earlier run: resume them first, or discard them"
+        "the journal has 1 row of an earlier run: `resume` first, or `discard`"
     );
     let error = journaled.resume(&mut other).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the unit of work has 1 rows; what an earlier run left can only be resumed before rows are \
-         added"
+        "the unit of work has 1 row; what an earlier run left can only be resumed before rows are added"
     );
     assert_eq!(other.len(), 1);
     drop(journaled);
@@ -488,7 +487,7 @@ fn types_that_are_not_registered_are_named() {
         Journaled::<Anything>::new(journal)
             .row_as::<Customer>(Registration::in_key_order::<Customer>)
     };
-    let expected = "the type of table readings (1 rows) is not registered with the journal: \
+    let expected = "the type of table readings (1 row) is not registered with the journal: \
                     `Journaled::new(journal).row::<..>()`";
     let mut journaled = only_customers();
     assert_eq!(

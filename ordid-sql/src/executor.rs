@@ -151,7 +151,7 @@ impl<B: RowBinder> Work<B> {
             let flushed = self.flush_chunks(source, &plan, limits.on(&engine), writer);
             return Box::pin(flushed).await;
         }
-        self.check_whole()?;
+        self.check_whole(&plan)?;
         let marks = self.marks(writer, &plan, wanted);
         if wanted == TransactionScope::Transaction && self.markers == Markers::None {
             self.keeper

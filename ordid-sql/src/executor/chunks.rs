@@ -36,12 +36,17 @@ pub(super) struct ChunkOf {
 
 impl<B: RowBinder> Work<B> {
     /// Refuses rows of which some are committed in chunks.
-    pub(super) fn check_whole(&self) -> std::result::Result<(), Error> {
-        match &self.chunked {
-            Some(chunked) if chunked.is_under_way(self.is_in_doubt()) => Err(Error::plan(
-                "the unit of work is written in chunks, of which some are committed, or may be: flush `in_chunks` to write \
-                 the others",
-            )),
+    pub(super) fn check_whole(&mut self, plan: &Plan) -> std::result::Result<(), Error> {
+        let is_in_doubt = self.is_in_doubt();
+        match &mut self.chunked {
+            Some(chunked) if chunked.is_under_way(is_in_doubt) => {
+                // The error says how many.
+                chunked.count_earlier(plan, &self.rows.tables());
+                Err(Error::plan(
+                    "the unit of work is written in chunks, of which some are committed, or may be: flush `in_chunks` to \
+                     write the others",
+                ))
+            }
             _ => Ok(()),
         }
     }

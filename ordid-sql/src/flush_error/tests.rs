@@ -1,4 +1,4 @@
-use std::{error::Error as _, io};
+use std::{error::Error as _, fmt, io};
 
 use super::*;
 use crate::flush_run::MarkedFor;
@@ -16,6 +16,22 @@ fn place(key: Option<&str>) -> Place {
 }
 
 type Failed = FlushError<io::Error>;
+
+/// An error that leaves it to its sources to say what is wrong, as tokio-postgres' does.
+#[derive(Debug)]
+struct Outer(&'static str, io::Error);
+
+impl fmt::Display for Outer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Outer {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.1)
+    }
+}
 
 #[test]
 fn a_flush_error_is_one_pointer() {
@@ -159,6 +175,23 @@ fn each_kind_of_error_has_its_message() {
         if let Some(source) = error.source() {
             assert!(text.ends_with(&format!(": {source}")), "{text}");
         }
+    }
+}
+
+/// A person sees the text alone.
+#[test]
+fn the_message_has_what_an_error_leaves_to_its_sources() {
+    for (text, expected) in [
+        (
+            "error connecting to server",
+            "error connecting to server: refused",
+        ),
+        ("it was refused", "it was refused"),
+    ] {
+        let error = Failed::connect(Outer(text, io::Error::other("refused")));
+        let expected = format!("cannot connect for the flush, nothing was written: {expected}");
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.source().unwrap().to_string(), text);
     }
 }
 

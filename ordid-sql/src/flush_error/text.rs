@@ -347,7 +347,24 @@ impl<D: fmt::Display> fmt::Display for Source<D> {
             Self::None => Ok(()),
             Self::Core(error) => error.fmt(f),
             Self::Driver(error) => error.write_text(f),
-            Self::Boxed(error) => error.fmt(f),
+            Self::Boxed(error) => fmt_chain(&**error, f),
         }
     }
+}
+
+/// Writes an error and its sources, as far as the texts before do not have theirs: drivers and pools often say no more than
+/// "error connecting to server".
+fn fmt_chain(error: &dyn std::error::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut written = error.to_string();
+    f.write_str(&written)?;
+    let mut next = error.source();
+    while let Some(source) = next {
+        let text = source.to_string();
+        if !written.contains(&text) {
+            write!(f, ": {text}")?;
+            written.push_str(&text);
+        }
+        next = source.source();
+    }
+    Ok(())
 }

@@ -361,9 +361,8 @@ impl<S: RowSink + 'static> Journaled<S> {
     pub fn resume(&mut self, pending_rows: &mut PendingRows<S>) -> Result<usize, Error> {
         if !pending_rows.is_empty() {
             return Err(Error::journal(format!(
-                "the unit of work has {} rows; what an earlier run left can only be resumed before \
-                 rows are added",
-                pending_rows.len()
+                "the unit of work has {}; what an earlier run left can only be resumed before rows are added",
+                rows_text(pending_rows.len())
             )));
         }
         self.forget_committed()?;
@@ -431,8 +430,8 @@ impl<S: RowSink + 'static> Journaled<S> {
         match pending(&mut *self.journal)? {
             None => self.journal.clear(),
             Some(pending) => Err(Error::journal(format!(
-                "the journal has {} rows of an earlier run: resume them first, or discard them",
-                pending.unit.len()
+                "the journal has {} of an earlier run: `resume` first, or `discard`",
+                rows_text(pending.unit.len())
             ))),
         }
     }
@@ -574,6 +573,13 @@ impl Held {
     }
 }
 
+fn rows_text(rows: usize) -> String {
+    match rows {
+        1 => "1 row".to_owned(),
+        _ => format!("{rows} rows"),
+    }
+}
+
 fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
     let mut pending: Option<Pending> = None;
     let mut written: Option<(Unit, usize)> = None;
@@ -621,10 +627,10 @@ fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
 
 fn not_registered(table: &UnitTable) -> Error {
     Error::journal(format!(
-        "the type of table {} ({} rows) is not registered with the journal: \
+        "the type of table {} ({}) is not registered with the journal: \
          `Journaled::new(journal).row::<..>()`",
         table.name,
-        table.len()
+        rows_text(table.len())
     ))
 }
 

@@ -203,6 +203,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "rows_in_a_journal_do_not_go_into_the_callers_transaction",
         kept_out_of_the_callers_transaction,
     );
+    sqlite::add(
+        trials,
+        "chunks_that_are_resumed_as_a_whole_are_counted",
+        resumed_as_a_whole,
+    );
 }
 
 /// Runs as the process that is killed, if the environment says so, and does not return then.
@@ -797,6 +802,40 @@ async fn given_after_a_lost_commit(pool: Pool<Postgres>) -> Outcome {
         }
         assert_eq!(Postgres::keys(&pool, unit).await?, [added.to_string()]);
     }
+    Ok(())
+}
+
+/// Whoever forgets `in_chunks` is told how many rows are there.
+async fn resumed_as_a_whole(pool: Pool<Sqlite>) -> Outcome {
+    let table = "CREATE TABLE parcel (id BLOB PRIMARY KEY, unit INTEGER CHECK (unit < 5), weight REAL, note TEXT)";
+    Sqlite::execute_all(&pool, &format!("{table}; {}", flushes_table::<Sqlite>())).await?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("journal");
+    let journaled = || Ok::<_, Error>(Journaled::new(FlushJournal::open(&file)?).row::<Parcel>());
+    let mut work = UnitOfWork::<Sqlite>::new()
+        .with_journal(journaled()?)
+        .in_chunks(ChunkLimits::rows(3));
+    for unit in [1, 2, 3, 4, 5] {
+        work.add(parcel(unit));
+    }
+    let error = work.flush(&pool).await.unwrap_err();
+    let counted = |error: &ordid_sqlx::Error| {
+        let rows = error.committed().map(|it| it.rows());
+        (error.committed_chunks(), rows)
+    };
+    assert!(!error.is_plan(), "{error}");
+    let expected = counted(&error);
+    let rows: i64 = query_scalar("SELECT count(*) FROM parcel")
+        .fetch_one(&pool)
+        .await?;
+    assert_eq!(expected.1, usize::try_from(rows).ok());
+    assert!(rows > 0);
+    drop(work);
+    let mut next = UnitOfWork::<Sqlite>::new().with_journal(journaled()?);
+    assert_eq!(next.resume()?, 5);
+    let error = next.flush(&pool).await.unwrap_err();
+    assert!(error.is_plan(), "{error}");
+    assert_eq!(counted(&error), expected, "{error}");
     Ok(())
 }
 
