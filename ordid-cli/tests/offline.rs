@@ -616,6 +616,20 @@ fn verify_keeps_the_memory_that_it_is_given_for_integers() {
     );
 }
 
+/// The text of a masked key is that of a UUID of version 4.
+#[test]
+fn a_prefixed_uuid_of_version_4_may_be_masked() {
+    let note = "if its key type has a mask, the stored key is another one";
+    let inspected = |key: &str| ordid(&["inspect", key]).stdout;
+    assert!(inspected("inv_2snxh4m8gf9k7rkh6kq0c1dv1s").contains(note));
+    for key in [
+        "59af624a-220f-4ccf-89c4-d3b81816ec39",
+        "inv_01fwhe4ydgfk1shh6w1g60eecf",
+    ] {
+        assert!(!inspected(key).contains(note), "{key}");
+    }
+}
+
 #[test]
 fn an_option_that_would_do_nothing_is_refused() {
     refused(&["inspect", "-", "--engine", "mysql"], "add --full");

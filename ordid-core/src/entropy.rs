@@ -46,6 +46,13 @@ pub struct Process {
     forks: u32,
 }
 
+impl Process {
+    /// Returns a number that no other process of its family has, such as for an atomic.
+    pub const fn to_bits(self) -> u64 {
+        (self.id as u64) << 32 | self.forks as u64
+    }
+}
+
 impl core::fmt::Display for Process {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.id.fmt(f)

@@ -38,10 +38,10 @@ pub(crate) fn classify<DB: Backend>(error: Error, is_commit: bool) -> DriverErro
 const fn kind_of(kind: Kind) -> Option<ErrorKind> {
     match kind {
         Kind::UniqueViolation => Some(ErrorKind::Unique),
-        Kind::ForeignKeyViolation => Some(ErrorKind::ForeignKey),
+        Kind::ForeignKeyViolation | Kind::RestrictViolation => Some(ErrorKind::ForeignKey),
         Kind::NotNullViolation => Some(ErrorKind::NotNull),
         Kind::CheckViolation => Some(ErrorKind::Check),
-        Kind::RestrictViolation | Kind::ExclusionViolation => Some(ErrorKind::Constraint),
+        Kind::ExclusionViolation => Some(ErrorKind::Constraint),
         Kind::SerializationFailure => Some(ErrorKind::Serialization),
         Kind::ReadOnlyTransaction => Some(ErrorKind::ReadOnly),
         Kind::ClosedConnection | Kind::UnableToSendCommand => Some(ErrorKind::Closed),

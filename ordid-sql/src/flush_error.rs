@@ -696,6 +696,14 @@ impl<D> FlushError<D> {
     /// lock that did not come in time, a busy database; or a pool without a free connection, which has
     /// waited itself, so that the flush does not try again.
     pub fn is_transient(&self) -> bool {
+        if let Kind::Shards(outcomes, _) = &self.0.kind
+            && self.failure() == Failure::Refused
+        {
+            // A pool that has waited is not asked again by the flush, and may have a connection later.
+            let all = || causes(outcomes).map(|(_, error)| error);
+            return all().any(Self::is_transient)
+                && all().all(|error| error.is_transient() || error.is_connection_lost());
+        }
         self.failure() == Failure::Transient || self.driver_error().is_some_and(|it| it.has_waited)
     }
 

@@ -19,9 +19,9 @@ pub type ConnectOptions<DB> = <<DB as sqlx::Database>::Connection as Connection>
 
 /// Leases nodes from a table of PostgreSQL, MySQL, MariaDB or SQLite: [`leases::SqlLease`] says what it promises.
 ///
-/// For a ceiling that is durable, PostgreSQL's `synchronous_commit`, InnoDB's
-/// `innodb_flush_log_at_trx_commit` and SQLite's `PRAGMA synchronous` have to be at their defaults or above
-/// (SQLite in WAL mode: `FULL`, SQLx's default).
+/// For a ceiling that is durable, PostgreSQL's `synchronous_commit` and InnoDB's `innodb_flush_log_at_trx_commit` have to be
+/// at their defaults or above, and `sync_binlog` has to be 1 where there is a binary log (MariaDB's default is 0). On SQLite
+/// each connection gets `PRAGMA synchronous = EXTRA`.
 ///
 /// SQLite cannot be used on both sides of a fork: in the child all is refused.
 ///

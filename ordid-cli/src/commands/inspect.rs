@@ -213,6 +213,9 @@ impl Arguments {
             let nothing = reading.detection.to_string();
             return output.line(&format!("  {}", output.paint(Style::Warning, &nothing)));
         }
+        if reading.prefix.is_some() && candidates[0].scheme == "uuid_v4" {
+            output.line("  if its key type has a mask, the stored key is another one, which your program can print")?;
+        }
         // A key that states what it is leaves little room for others.
         let least = match candidates[0].certainty {
             Certainty::Stated if !self.full => Certainty::Likely,

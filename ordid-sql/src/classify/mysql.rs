@@ -205,7 +205,7 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         | 4031 // closed after being idle
         => Failure::Lost,
         // Also about other options.
-        1290 if message.contains("read-only") || message.contains("read_only") => Failure::Lost,
+        1290 if is_of_reading_only(message) => Failure::Lost,
         // COMMIT may have been carried out unless the server says otherwise. MariaDB answers with any number if it cannot
         // begin another binary log, after the transaction is committed (`trx_group_commit_leader` in `sql/log.cc`).
         _ if is_commit && !BEFORE_COMMIT.contains(&number) && constraint_of(number).is_none() => {
@@ -213,6 +213,11 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         }
         _ => Failure::Refused,
     }
+}
+
+/// Returns whether a text names an option by which a server takes no writes: `--read-only`, `--super-read-only`.
+fn is_of_reading_only(message: &str) -> bool {
+    message.contains("read-only") || message.contains("read_only")
 }
 
 /// Returns whether a text is about a limit of time that the statement has reached, which it would reach again.
@@ -262,7 +267,7 @@ fn number_of_text(message: &str) -> Option<i64> {
 /// English, the server's unless `lc_messages` says otherwise.
 fn by_text(report: &Report<'_>) -> Failure {
     const DEADLOCK: &str = "Deadlock found";
-    const TRANSIENT: [&str; 8] = [
+    const TRANSIENT: [&str; 10] = [
         DEADLOCK,
         // A savepoint that is gone with its transaction.
         "Got error 153 ",
@@ -271,15 +276,24 @@ fn by_text(report: &Report<'_>) -> Failure {
         "XA_RBROLLBACK",
         "XA_RBTIMEOUT",
         "Lock wait timeout exceeded",
+        "Statement aborted because lock(s) could not be acquired immediately",
+        "Table definition has changed, please retry transaction",
         "Record has changed since last read",
         "Query execution was interrupted",
     ];
-    const LOST: [&str; 11] = [
+    const LOST: [&str; 18] = [
         "MySQL server has gone away",
         "Server has gone away",
         "Lost connection to",
         "Server shutdown in progress",
         "Connection was killed",
+        "The client was disconnected by the server because of inactivity",
+        "Running in read-only mode",
+        "Aborted connection ",
+        "Got an error reading communication packets",
+        "Got timeout reading communication packets",
+        "Got an error writing communication packets",
+        "Got timeout writing communication packets",
         "Got packets out of order",
         "Commands out of sync",
         // Of diesel-async's client.
@@ -303,8 +317,7 @@ fn by_text(report: &Report<'_>) -> Failure {
     {
         Failure::Transient
     } else if is_one_of(&LOST)
-        || message.contains("--read-only")
-        || message.contains("--read_only")
+        || message.contains(" server is running with the ") && is_of_reading_only(message)
         || report.kind == Some(ErrorKind::ReadOnly)
     {
         Failure::Lost
@@ -318,6 +331,77 @@ mod tests {
     use Failure::{Lost, Refused, Transient};
 
     use super::*;
+
+    /// Diesel shows no numbers.
+    #[test]
+    fn numbers_and_texts_have_the_same_meaning() {
+        for (number, message) in [
+            (
+                1205,
+                "Lock wait timeout exceeded; try restarting transaction",
+            ),
+            (
+                1213,
+                "Deadlock found when trying to get lock; try restarting transaction",
+            ),
+            (1020, "Record has changed since last read in table 'orders'"),
+            (1317, "Query execution was interrupted"),
+            (
+                1412,
+                "Table definition has changed, please retry transaction",
+            ),
+            (
+                3572,
+                "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
+            ),
+            (1440, "XAER_DUPID: The XID already exists"),
+            (1053, "Server shutdown in progress"),
+            (
+                1152,
+                "Aborted connection 7 to db: 'shop' user: 'app' host: 'a' (killed)",
+            ),
+            (1158, "Got an error reading communication packets"),
+            (1159, "Got timeout reading communication packets"),
+            (1160, "Got an error writing communication packets"),
+            (1161, "Got timeout writing communication packets"),
+            (
+                1290,
+                "The MySQL server is running with the --read-only option so it cannot execute this statement",
+            ),
+            (
+                1290,
+                "The MySQL server is running with the --super-read-only option so it cannot execute this statement",
+            ),
+            (
+                1290,
+                "The MariaDB server is running with the --read-only option so it cannot execute this statement",
+            ),
+            (
+                1290,
+                "The MySQL server is running with the --secure-file-priv option so it cannot execute this statement",
+            ),
+            (1836, "Running in read-only mode"),
+            (1927, "Connection was killed"),
+            (
+                4031,
+                "The client was disconnected by the server because of inactivity. See wait_timeout and \
+                 interactive_timeout for configuring this behavior.",
+            ),
+            (1146, "Table 'shop.read-only' doesn't exist"),
+        ] {
+            let by_number = Report {
+                number: Some(number),
+                message,
+                ..Report::default()
+            };
+            let by_text = Report {
+                message,
+                ..Report::default()
+            };
+            let [by_number, by_text] = [by_number, by_text].map(|it| classify(&it).failure);
+            assert_eq!(by_text, by_number, "{number} {message}");
+        }
+    }
 
     #[test]
     fn errors_of_clustered_engines_are_known_by_their_texts() {

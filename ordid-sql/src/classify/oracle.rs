@@ -34,7 +34,7 @@ const TRANSIENT: &[i64] = &[
     30006, // WAIT ran out
     18, 20, 2391, // too many sessions, processes, sessions of the user
     12516, 12518, 12519, 12520, // the listener has nobody to hand it over to
-    24418, 24457, 24459, // the pool has no session left
+    24418, 24457, 24459, 24496, // the pool has no session left
 ];
 
 /// The session is over, or what is left of it cannot be used, or none could be made.

@@ -75,7 +75,8 @@ pub fn classify(report: &Report<'_>) -> Classified {
 fn kind_of(sqlstate: &str) -> Option<ErrorKind> {
     Some(match sqlstate {
         "23502" => ErrorKind::NotNull,
-        "23503" => ErrorKind::ForeignKey,
+        // PostgreSQL 18 has a code of its own for `ON DELETE RESTRICT`.
+        "23503" | "23001" => ErrorKind::ForeignKey,
         "23505" => ErrorKind::Unique,
         "23514" => ErrorKind::Check,
         _ => return None,
@@ -186,6 +187,7 @@ mod tests {
         for (sqlstate, expected) in [
             ("23505", Some(Unique)),
             ("23503", Some(ForeignKey)),
+            ("23001", Some(ForeignKey)),
             ("23502", None),
             ("23514", None),
             ("22001", None),

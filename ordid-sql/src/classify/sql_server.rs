@@ -150,10 +150,13 @@ pub fn is_missing_table(number: i64, message: &str) -> bool {
 
 fn violation(code: i64, message: &str) -> Option<Violation> {
     let names_a_foreign_key = || {
-        let message = message.to_uppercase();
-        // Of a parent that is deleted or a key that is changed the server says REFERENCE, or the
-        // word of its language; a `CHECK` constraint has the same number.
-        message.contains("FOREIGN KEY") || message.contains("REFERENCE CONSTRAINT")
+        // Of a parent that is deleted or a key that is changed the server says REFERENCE, in every language; a `CHECK`
+        // constraint has the same number. The constraint's name, in quotes, may have these words, too.
+        let mut parts = message.split(['"', '«', '»', '“', '”', '„']).step_by(2);
+        parts.any(|words| {
+            let words = words.to_uppercase();
+            words.contains("FOREIGN KEY") || words.contains("REFERENCE")
+        })
     };
     match code {
         code if DUPLICATE.contains(&code) => Some(Violation::Unique),
@@ -179,6 +182,47 @@ mod tests {
     use Failure::{Duplicate, Lost, Refused, Transient};
 
     use super::*;
+
+    #[test]
+    fn a_foreign_key_is_known_in_every_language() {
+        for (message, expected) in [
+            (
+                "The INSERT statement conflicted with the FOREIGN KEY constraint \"fk\". The conflict occurred in database \
+                 \"shop\", table \"dbo.customers\", column 'id'.",
+                true,
+            ),
+            (
+                "The DELETE statement conflicted with the REFERENCE constraint \"fk\". The conflict occurred in database \
+                 \"shop\", table \"dbo.orders\", column 'customer'.",
+                true,
+            ),
+            (
+                "Die DELETE-Anweisung steht in Konflikt mit der REFERENCE-Einschränkung „fk“.",
+                true,
+            ),
+            (
+                "L'instruction DELETE est en conflit avec la contrainte REFERENCE \"fk\".",
+                true,
+            ),
+            (
+                "DELETE ステートメントは REFERENCE 制約 \"fk\" と競合しています。",
+                true,
+            ),
+            ("DELETE 语句与 REFERENCE 约束\"fk\"冲突。", true),
+            (
+                "insert or update on table \"orders\" violates foreign key constraint \"fk\"",
+                true,
+            ),
+            (
+                "The INSERT statement conflicted with the CHECK constraint \"reference FOREIGN KEY\". The conflict occurred \
+                 in database \"shop\", table \"dbo.orders\", column 'total'.",
+                false,
+            ),
+        ] {
+            let expected = expected.then_some(Violation::ForeignKey);
+            assert_eq!(violation(547, message), expected, "{message}");
+        }
+    }
 
     #[test]
     fn a_missing_table_of_babelfish_is_known_by_its_text() {

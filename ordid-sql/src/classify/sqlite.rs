@@ -33,7 +33,11 @@ pub fn classify(report: &Report<'_>) -> Classified {
         None => by_text(report),
     };
     let report = &Report {
-        kind: report.kind.or_else(|| kind(code?)),
+        kind: report.kind.or_else(|| match report.message {
+            // SQLite carries out `ON DELETE RESTRICT` as a trigger, and has the code of one.
+            "FOREIGN KEY constraint failed" => Some(ErrorKind::ForeignKey),
+            _ => kind(code?),
+        }),
         ..*report
     };
     Classified {
@@ -104,8 +108,8 @@ fn by_code(code: i32, is_commit: bool) -> Failure {
 /// Diesel keeps the result code to itself. SQLite's texts are always these.
 fn by_text(report: &Report<'_>) -> Failure {
     match report.message {
-        // What ends a journal may fail after the rows were written.
-        "disk I/O error" if report.is_commit => Failure::Lost,
+        // As by code: what ends a journal may fail after the rows were written.
+        "disk I/O error" | "out of memory" if report.is_commit => Failure::Lost,
         message
             if message.starts_with("database is locked")
                 || message.starts_with("database table is locked") =>
@@ -168,6 +172,51 @@ mod tests {
                 ..Report::default()
             };
             assert_eq!(classify(&report).failure, expected, "{code}, {is_over}");
+        }
+    }
+
+    /// Diesel has no codes.
+    #[test]
+    fn texts_say_what_a_commit_may_have_done() {
+        for (message, is_commit, expected) in [
+            ("disk I/O error", true, Lost),
+            ("out of memory", true, Lost),
+            ("disk I/O error", false, Refused),
+            ("out of memory", false, Refused),
+            ("database or disk is full", true, Refused),
+        ] {
+            let report = Report {
+                message,
+                is_commit,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).failure, expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_parent_that_is_restricted_violates_a_foreign_key() {
+        for (number, message, expected) in [
+            (
+                Some(1811),
+                "FOREIGN KEY constraint failed",
+                Some(crate::Violation::ForeignKey),
+            ),
+            (
+                None,
+                "FOREIGN KEY constraint failed",
+                Some(crate::Violation::ForeignKey),
+            ),
+            (Some(1811), "raised by a trigger", None),
+        ] {
+            let report = Report {
+                number,
+                message,
+                ..Report::default()
+            };
+            let classified = classify(&report);
+            assert_eq!(classified.violation, expected, "{message}");
+            assert_eq!(classified.refuses_a_row, expected.is_some(), "{message}");
         }
     }
 

@@ -334,6 +334,28 @@ fn a_sharded_error_is_transient_if_every_failed_shard_is() {
     }
 }
 
+#[test]
+fn a_sharded_error_is_transient_if_a_pool_has_waited_and_no_shard_refused_its_rows() {
+    let waited = || {
+        let mut source = driver(Failure::Refused);
+        source.has_waited = true;
+        Err(Failed::begin(source))
+    };
+    let failed = |failure| Err(Failed::commit(driver(failure)));
+    for (outcomes, expected) in [
+        (vec![waited()], true),
+        (vec![waited(), failed(Failure::Lost)], true),
+        (vec![failed(Failure::Transient), waited()], true),
+        (vec![waited(), failed(Failure::Refused)], false),
+        (vec![failed(Failure::Duplicate), waited()], false),
+    ] {
+        let outcomes = [Ok(Flushed::default())].into_iter().chain(outcomes);
+        let error = Failed::of_shards(outcomes.collect());
+        assert_eq!(error.is_transient(), expected, "{error}");
+        assert!(!error.is_connection_lost(), "{error}");
+    }
+}
+
 /// A value may be a person's; the library's error still has it.
 #[test]
 fn a_duplicate_is_printed_without_the_refused_value() {

@@ -3,15 +3,16 @@
 
 use std::{
     fmt,
-    process::id as process,
     sync::{
         Mutex, MutexGuard, PoisonError, TryLockError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use ordid_core::{Error, clock::Delay, coordination::CoordinationFailure, storage::Dialect};
+use ordid_core::{
+    __private::process, Error, clock::Delay, coordination::CoordinationFailure, storage::Dialect,
+};
 
 use super::numbers::{Answer, LeaseDialect, Statement, Value};
 use crate::{EngineProfile, Failure};
@@ -125,7 +126,7 @@ type Check = (
 pub(super) struct Store<S: StoreDriver> {
     options: S::Options,
     /// Whose they are.
-    process: AtomicU32,
+    process: AtomicU64,
     idle: Mutex<Vec<S::Connection>>,
     timeout: Duration,
     /// Whether statements may be prepared by name.
@@ -140,7 +141,7 @@ impl<S: StoreDriver> Store<S> {
     pub(super) fn new(options: S::Options) -> Self {
         Self {
             options,
-            process: AtomicU32::new(process()),
+            process: AtomicU64::new(process().to_bits()),
             idle: Mutex::default(),
             timeout: TIMEOUT,
             prepares: true,
@@ -278,9 +279,10 @@ impl<S: StoreDriver> Store<S> {
     /// Refuses the child of a fork, for a library that cannot be used on both sides of one.
     fn refuse_forks(&self) -> Result<(), Error> {
         let (owner, process) = (self.process.load(Ordering::Acquire), process());
-        if owner == process {
+        if owner == process.to_bits() {
             return Ok(());
         }
+        let owner = owner >> 32;
         Err(Error::coordination(
             CoordinationFailure::Unavailable,
             format!(
@@ -302,7 +304,7 @@ impl<S: StoreDriver> Store<S> {
     /// The idle connections of this process. `None` in the child of a fork that was made while somebody
     /// had the lock: nobody there gives it back.
     fn idle(&self) -> Option<MutexGuard<'_, Vec<S::Connection>>> {
-        let process = process();
+        let process = process().to_bits();
         if self.process.load(Ordering::Acquire) == process {
             // A panic leaves no connection half in it.
             return Some(self.idle.lock().unwrap_or_else(PoisonError::into_inner));
@@ -327,7 +329,7 @@ fn leave_to_parent<C>(connections: &mut Vec<C>) {
 
 impl<S: StoreDriver> Drop for Store<S> {
     fn drop(&mut self) {
-        if *self.process.get_mut() != process() {
+        if *self.process.get_mut() != process().to_bits() {
             leave_to_parent(self.idle.get_mut().unwrap_or_else(PoisonError::into_inner));
         }
     }

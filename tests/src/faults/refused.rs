@@ -47,12 +47,17 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
             named::<L::MySql>(site, unique, Some("orders_customer")).await
         });
     }
+    on_server::<L::Postgres, _, _>(trials, servers, "postgres", KEPT, kept::<L::Postgres>);
+    for server in ["mariadb", "mysql"] {
+        on_server::<L::MySql, _, _>(trials, servers, server, KEPT, kept::<L::MySql>);
+    }
     on_files::<L::Sqlite>(trials);
 }
 
 /// Adds those of SQLite.
 pub fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>) {
     on_file::<W, _, _>(trials, NAME, taken_when_sent::<W>);
+    on_file::<W, _, _>(trials, KEPT, kept::<W>);
     on_file::<W, _, _>(trials, NAMES, async |site| {
         let unique = [None, Some("id"), None, Some("label")];
         named::<W>(site, unique, None).await
@@ -114,6 +119,43 @@ async fn named<W: Flusher>(
         let [found, of_column] = &*error.names;
         assert_eq!(found.as_deref(), constraint, "{error}");
         assert_eq!(of_column.as_deref(), column, "{error}");
+    }
+    Ok(())
+}
+
+const KEPT: &str = "a_row_that_still_has_children_violates_a_foreign_key";
+
+/// PostgreSQL 18 and SQLite have codes of their own for `RESTRICT`.
+async fn kept<W: Flusher>(site: Site<W::Database>) -> Outcome {
+    let key = W::Database::KEY;
+    for (unit, action) in [(1, "NO ACTION"), (2, "RESTRICT")] {
+        let graph = Graph::new(unit, Shape::SMALL);
+        W::of(&graph, Retry::NONE)
+            .flush_to(site.options(), PATIENCE)
+            .await?;
+        for sql in [
+            "DROP TABLE IF EXISTS notes",
+            &format!(
+                "CREATE TABLE notes (item {key} NOT NULL, of_order {key} NOT NULL, PRIMARY KEY (item, of_order), FOREIGN KEY (item, of_order) \
+                 REFERENCES items (id, order_id) ON DELETE {action}) {}",
+                W::Database::TABLE_OPTIONS
+            ),
+            &format!(
+                "INSERT INTO notes SELECT id, order_id FROM items WHERE unit = {unit} AND position = 3"
+            ),
+        ] {
+            site.execute(sql).await?;
+        }
+        let mut work = W::begin(Retry::NONE);
+        work.change_graph(&graph);
+        let error = work.flush_to(site.options(), PATIENCE).await;
+        let error = error.expect_err("an item has a note");
+        assert!(error.is_foreign_key_violation, "{action}: {error}");
+        let key = graph.items[3].id.to_string();
+        let found = error.row.key.clone().unwrap_or_default();
+        assert!(found.contains(&key), "{action}, {key}: {error}");
+        site.execute("DROP TABLE notes").await?;
+        work.flush_to(site.options(), PATIENCE).await?;
     }
     Ok(())
 }

@@ -85,6 +85,10 @@ impl CounterDialect for MySql {
 }
 
 impl LeaseDialect for Sqlite {
+    // With `FULL`, the default, the name of a journal that ends a transaction may come back in a crash, and the transaction
+    // is undone: `EXTRA` syncs the folder, too. In WAL mode it is the same as `FULL`.
+    const SESSION: &'static str = "PRAGMA synchronous = EXTRA";
+
     const CLOCK: &'static str =
         "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)";
 

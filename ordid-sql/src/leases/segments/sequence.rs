@@ -20,7 +20,7 @@ use crate::leases::{
 ///
 /// The increment is compared with what the sequence has at each call, in the same statement: a sequence
 /// that somebody has altered is refused, and so is one that has `CYCLE` or a `CACHE` (whose numbers do not
-/// rise over sessions).
+/// rise over sessions), or that is `UNLOGGED` (which begins anew after a crash).
 ///
 /// **Only raise the increment.** If it is lowered, `nextval` continues within the last block, and gives its numbers
 /// a second time: after the block 1 to 1,000, `INCREMENT BY 10` gives 11 to 20. Nothing in the sequence shows this. To
@@ -60,8 +60,9 @@ impl<S: StoreDriver<Dialect = Postgres>> PgSequence<S> {
         // `nextval` writes to the log once for 32 numbers. A statement in between writes nothing, so its COMMIT would wait
         // neither for the disk nor for a synchronous standby: a crash could give its numbers again. The message, which only a
         // logical decoder reads, is behind what `nextval` has written, and COMMIT waits for it.
-        let next = "SELECT number, now.increment, now.cache_size, CAST(CAST(now.cycle_option AS int) AS bigint) \
-                    FROM (SELECT nextval('{t}'::regclass) AS number \
+        let next = "SELECT number, now.increment, now.cache_size, CAST(CAST(now.cycle_option AS int) AS bigint), \
+                    (SELECT CAST(CAST(relpersistence <> 'p' AS int) AS bigint) FROM pg_catalog.pg_class \
+                    WHERE oid = '{t}'::regclass) FROM (SELECT nextval('{t}'::regclass) AS number \
                     WHERE COALESCE(pg_catalog.pg_sequence_last_value('{t}'::regclass) >= ?, true) OFFSET 0) AS reserved, \
                     LATERAL pg_catalog.pg_sequence_parameters(\
                     CASE WHEN number IS NULL OR pg_catalog.pg_logical_emit_message(true, 'ordid', '') IS NULL \
@@ -134,9 +135,15 @@ impl<S: StoreDriver<Dialect = Postgres>> AsyncSegmentSource for PgSequence<S> {
             .store
             .ask(&self.next, &[Number(before - increment + 1)])
             .await?;
-        let Some([first, found, cache, cycles]) = answer.row() else {
+        let Some([first, found, cache, cycles, is_unlogged]) = answer.row() else {
             return Err(went_back(&what, before));
         };
+        if is_unlogged != 0 {
+            return Err(self.error(
+                CoordinationFailure::Mismatch,
+                "is unlogged or temporary, so it begins anew after a crash: ALTER SEQUENCE .. SET LOGGED",
+            ));
+        }
         if (found, cache, cycles) != (increment, 1, 0) {
             return Err(self.error(
                 CoordinationFailure::Mismatch,

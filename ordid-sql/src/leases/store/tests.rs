@@ -220,7 +220,9 @@ fn connections_of_another_process_are_not_used() {
     let parents = || {
         let store = store(&script);
         keep(&store, 7);
-        store.process.store(process() + 1, Ordering::Release);
+        store
+            .process
+            .store(process().to_bits() + 1, Ordering::Release);
         store
     };
     // A connection that is not closed still holds its script.

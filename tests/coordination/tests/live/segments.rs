@@ -307,6 +307,15 @@ async fn a_sequence_gives_blocks_of_its_increment(options: PgConnectOptions) -> 
 
 async fn a_sequence_that_was_altered_is_refused(options: PgConnectOptions) -> Outcome {
     let mismatch = Some(CoordinationFailure::Mismatch);
+    // PostgreSQL 15 and later.
+    let unlogged = "CREATE UNLOGGED SEQUENCE unlogged AS bigint INCREMENT BY 100";
+    sql::<Postgres>(&options, unlogged).await?;
+    let sequence = PgSequence::new(options.clone(), "unlogged", count(100))?;
+    assert_eq!(failure(sequence.reserve(count(1)).await), mismatch);
+    let logged = "ALTER SEQUENCE unlogged SET LOGGED";
+    sql::<Postgres>(&options, logged).await?;
+    assert!(sequence.reserve(count(1)).await?.first().is_some());
+
     let sequence = PgSequence::new(options.clone(), "ids", count(100))?;
     sequence.create().await?;
     assert_eq!(sequence.reserve(count(100)).await?.first(), Some(1));

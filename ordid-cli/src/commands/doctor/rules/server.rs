@@ -209,7 +209,8 @@ fn mysql_durability<'a>(setting: &impl Fn(&str) -> &'a str) -> Vec<Finding> {
                      committed, and two-phase commits that were decided"
                 ),
                 "SELECT @@GLOBAL.log_bin, @@GLOBAL.sync_binlog".to_owned(),
-                "replicas lack these rows, and a decided transaction may be rolled back",
+                "replicas lack these rows, a decided transaction may be rolled back, and MariaDB may roll back what it has \
+                 committed",
                 "SET GLOBAL sync_binlog = 1;".to_owned(),
             )
         });
