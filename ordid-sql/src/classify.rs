@@ -98,6 +98,10 @@ pub enum ShownValue {
     InQuotes,
     /// In parentheses at the end: duplicates on SQL Server.
     InParentheses,
+    /// In quotes behind words: what has no form of the column's, or is too long for it.
+    Quoted,
+    /// On a line of its own: duplicates on Oracle.
+    OnALine,
 }
 
 impl ShownValue {
@@ -107,8 +111,26 @@ impl ShownValue {
             Self::Nowhere => None,
             Self::InQuotes => mysql::without_value(text),
             Self::InParentheses => sql_server::without_value(text),
+            Self::Quoted => without_quoted(text),
+            Self::OnALine => oracle::without_values(text),
         }
     }
+}
+
+/// Returns a text without the value in its quotes, which may have quotes in it. The names of a column behind it and of a
+/// table in front of it stay where the text is English.
+fn without_quoted(text: &str) -> Option<String> {
+    const BEFORE: [&str; 2] = [" value '", "Truncated value: '"];
+    const BEHIND: [&str; 3] = [" for column ", " to data type ", ".' on server "];
+    let words = BEFORE
+        .iter()
+        .filter_map(|it| Some(text.find(it)? + it.len() - 1));
+    let start = words.max().or_else(|| text.find(['\'', '"']))?;
+    let quote = text[start..].chars().next()?;
+    let known = BEHIND.iter().filter_map(|it| text[start..].rfind(it));
+    let behind = known.min().map_or(text.len(), |it| start + it);
+    let end = text[..behind].rfind(quote).filter(|&end| end > start)?;
+    Some(format!("{}{quote}..{}", &text[..start], &text[end..]))
 }
 
 /// What an error means.
@@ -217,4 +239,61 @@ fn last_part(name: &str) -> &str {
 fn is_about_a_row(sqlstate: Option<&str>) -> bool {
     sqlstate
         .is_some_and(|code| code.len() == 5 && (code.starts_with("22") || code.starts_with("23")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ShownValue;
+
+    /// A value may be a person's.
+    #[test]
+    fn values_are_cut_from_texts() {
+        use ShownValue::{OnALine, Quoted};
+
+        for (shown, text, expected) in [
+            (
+                Quoted,
+                "1366 (22007): Incorrect integer value: 'ada's' for column `shop`.`orders`.`total` at row 1",
+                "1366 (22007): Incorrect integer value: '..' for column `shop`.`orders`.`total` at row 1",
+            ),
+            (
+                Quoted,
+                "Incorrect datetime value: '2026-13-01' for column 'at' at row 3",
+                "Incorrect datetime value: '..' for column 'at' at row 3",
+            ),
+            (
+                Quoted,
+                "Falscher integer-Wert: 'ada' f\u{fc}r Feld 'total' in Zeile 1",
+                "Falscher integer-Wert: '..' in Zeile 1",
+            ),
+            (
+                Quoted,
+                "Token error: 'Conversion failed when converting the varchar value 'a' b' to data type int.' on server db \
+                 executing  on line 1 (code: 245, state: 1, class: 16)",
+                "Token error: 'Conversion failed when converting the varchar value '..' to data type int.' on server db \
+                 executing  on line 1 (code: 245, state: 1, class: 16)",
+            ),
+            (
+                Quoted,
+                "Token error: 'String or binary data would be truncated in table 'shop.dbo.orders', column 'name'. \
+                 Truncated value: 'Ada's'.' on server db executing  on line 1 (code: 2628, state: 1, class: 16)",
+                "Token error: 'String or binary data would be truncated in table 'shop.dbo.orders', column 'name'. \
+                 Truncated value: '..'.' on server db executing  on line 1 (code: 2628, state: 1, class: 16)",
+            ),
+            (
+                Quoted,
+                "invalid input value for enum mood: \"so \"so\"\"",
+                "invalid input value for enum mood: \"..\"",
+            ),
+            (
+                OnALine,
+                "ORA-00001: unique constraint (SHOP.MAIL) violated on table SHOP.CUSTOMERS columns (MAIL)\nORA-03301: \
+                 (ORA-00001 details) row with column values (MAIL:'ada') already exists",
+                "ORA-00001: unique constraint (SHOP.MAIL) violated on table SHOP.CUSTOMERS columns (MAIL)",
+            ),
+        ] {
+            assert_eq!(shown.cut_from(text).as_deref(), Some(expected));
+        }
+        assert_eq!(Quoted.cut_from("no value"), None);
+    }
 }

@@ -53,8 +53,11 @@ pub fn classify(report: &Report<'_>) -> Classified {
         }
     };
     Classified {
-        shows_value: match classified.failure {
-            Failure::Duplicate => ShownValue::InQuotes,
+        shows_value: match (classified.failure, report.number) {
+            (Failure::Duplicate, _) => ShownValue::InQuotes,
+            // A value that has not the form of its column.
+            (_, Some(1292 | 1366 | 1367 | 1411)) => ShownValue::Quoted,
+            (_, None) if report.message.starts_with(ABOUT_A_ROW[3]) => ShownValue::Quoted,
             _ => ShownValue::Nowhere,
         },
         names: names(report),

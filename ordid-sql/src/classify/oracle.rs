@@ -23,6 +23,9 @@ const NO_SUCH_TABLE: i64 = 942;
 /// ORA-02091: transaction rolled back, by a deferred constraint for one.
 const ROLLED_BACK: i64 = 2091;
 
+/// ORA-03301: row with column values already exists, behind ORA-00001.
+const ROW: i64 = 3301;
+
 /// What another time may succeed.
 const TRANSIENT: &[i64] = &[
     DEADLOCK, 54,    // resource busy, NOWAIT or a time-out
@@ -89,12 +92,25 @@ pub fn classify(report: &Report<'_>) -> Classified {
         // It says itself which rows it refused.
         refuses_a_row: false,
         violation,
-        shows_value: ShownValue::Nowhere,
+        shows_value: match has_one_of(&[ROW]) {
+            true => ShownValue::OnALine,
+            false => ShownValue::Nowhere,
+        },
         names: names(report.message),
         is_missing_table: report.number == Some(NO_SUCH_TABLE),
         is_unsupported: false,
         is_of_server: false,
     }
+}
+
+/// Returns a text without the line that has the values of a row.
+pub(super) fn without_values(text: &str) -> Option<String> {
+    let lines = || text.lines();
+    let is_about_values = |line: &&str| line.contains("ORA-03301");
+    lines().any(|line| is_about_values(&line)).then(|| {
+        let kept = lines().filter(|line| !is_about_values(line));
+        kept.collect::<Vec<_>>().join("\n")
+    })
 }
 
 /// Returns the names in a text, in every language: a constraint stands in parentheses as `(OWNER.NAME)`, a column as

@@ -5,7 +5,7 @@
 //! - [SQLSTATEs](https://www.postgresql.org/docs/current/errcodes-appendix.html)
 //! - [Aurora DSQL's](https://docs.aws.amazon.com/aurora-dsql/latest/userguide/CHAP_quotas.html)
 
-use super::{Classified, ErrorKind, Names, Report, is_about_a_row, names_a_deadlock};
+use super::{Classified, ErrorKind, Names, Report, ShownValue, is_about_a_row, names_a_deadlock};
 use crate::Failure;
 
 /// undefined_table
@@ -63,6 +63,14 @@ pub fn classify(report: &Report<'_>) -> Classified {
         is_unsupported: match report.sqlstate {
             Some(sqlstate) => UNSUPPORTED.contains(&sqlstate),
             None => is_unsupported(report.message),
+        },
+        shows_value: match report.sqlstate {
+            // A value that has not the form of its type, or is out of its range.
+            Some("22P02" | "22003" | "22007" | "22008") if report.message.contains('"') => {
+                ShownValue::Quoted
+            }
+            None if report.message.starts_with("invalid input ") => ShownValue::Quoted,
+            _ => ShownValue::Nowhere,
         },
         is_of_server: report
             .sqlstate

@@ -75,6 +75,8 @@ pub fn classify(report: &Report<'_>) -> Classified {
         violation: violation(number, report.message),
         shows_value: match number {
             2601 | 2627 => ShownValue::InParentheses,
+            // The conversion of a value failed; a text is too long.
+            245 | 2628 => ShownValue::Quoted,
             _ => ShownValue::Nowhere,
         },
         names: names(number, report.message),
