@@ -166,16 +166,36 @@ impl<S: StoreDriver, K: NodeKind<S::Dialect>> Nodes<S, K> {
         Ok((unsigned(epoch), time(ceiling), time(now)))
     }
 
-    /// Where the database has forgotten what it granted, writes it back, so that nobody gets it a second
-    /// time: to raise a ceiling is always safe. Returns the error.
-    async fn written_back(&self, grant: &Grant, error: Error) -> Error {
-        if error.coordination_failure() == Some(CoordinationFailure::CeilingRegressed) {
-            let epoch = signed(grant.epoch());
-            let ceiling = millis(grant.ceiling());
-            let values = [epoch, epoch, ceiling, ceiling, signed(grant.node())];
-            // Whether it worked or not, the holder has to stop.
-            let _ = self.change(&self.write_back, &values).await;
+    /// Moves the ceiling of a node on, if it still has this epoch and ceiling.
+    async fn move_ceiling(
+        &self,
+        grant: &Grant,
+        epoch: u64,
+        stored: Timestamp,
+        ceiling: Timestamp,
+    ) -> Result<Option<Grant>, Error> {
+        let values = [
+            millis(ceiling),
+            self.ttl(),
+            signed(grant.node()),
+            signed(epoch),
+            millis(stored),
+        ];
+        let renewed = || Grant::new(grant.node(), grant.epoch(), grant.floor(), ceiling);
+        match self.change(&self.renew, &values).await? {
+            1 => renewed().map(Some),
+            _ => Ok(None),
         }
+    }
+
+    /// The database has forgotten what it granted: writes it back, so that nobody gets it a second time. To raise a ceiling
+    /// is always safe. Returns the error.
+    async fn written_back(&self, grant: &Grant, error: Error) -> Error {
+        let epoch = signed(grant.epoch());
+        let ceiling = millis(grant.ceiling());
+        let values = [epoch, epoch, ceiling, ceiling, signed(grant.node())];
+        // Whether it worked or not, the holder has to stop.
+        let _ = self.change(&self.write_back, &values).await;
         error
     }
 
@@ -202,7 +222,19 @@ impl<S: StoreDriver, K: NodeKind<S::Dialect>> AsyncNodeAllocator for Nodes<S, K>
                 .renewed(grant, epoch, stored, now, Some(store_now));
             let ceiling = match renewed {
                 Ok(ceiling) => ceiling,
-                Err(error) => return Err(self.written_back(grant, error).await),
+                Err(error) if went_back(&error) => {
+                    // As if the row was read as it was granted.
+                    let (epoch, stored) = (grant.epoch(), grant.ceiling());
+                    let ceiling = self
+                        .terms
+                        .renewed(grant, epoch, stored, now, Some(store_now))?;
+                    let renewed = self.move_ceiling(grant, epoch, stored, ceiling).await?;
+                    return match renewed {
+                        Some(renewed) => Ok(renewed),
+                        None => Err(self.written_back(grant, error).await),
+                    };
+                }
+                Err(error) => return Err(error),
             };
             if !changed {
                 return Err(self.error(
@@ -210,28 +242,24 @@ impl<S: StoreDriver, K: NodeKind<S::Dialect>> AsyncNodeAllocator for Nodes<S, K>
                     &format!("was changed by others while {grant} was renewed"),
                 ));
             }
-            let values = [
-                millis(ceiling),
-                self.ttl(),
-                signed(grant.node()),
-                signed(epoch),
-                millis(stored),
-            ];
-            if self.change(&self.renew, &values).await? == 1 {
-                return Grant::new(grant.node(), grant.epoch(), grant.floor(), ceiling);
+            let renewed = self.move_ceiling(grant, epoch, stored, ceiling).await?;
+            match renewed {
+                Some(renewed) => return Ok(renewed),
+                None => changed = false,
             }
-            changed = false;
         }
     }
 
     async fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
-        let (epoch, stored, _) = self.read(grant).await?;
-        let ceiling = match self.terms.released(grant, epoch, stored, last) {
-            Ok(ceiling) => ceiling,
-            Err(error) => return Err(self.written_back(grant, error).await),
-        };
+        let (mut epoch, mut stored, _) = self.read(grant).await?;
+        let mut released = self.terms.released(grant, epoch, stored, last);
+        let regressed = released.clone().err().filter(went_back);
+        if regressed.is_some() {
+            (epoch, stored) = (grant.epoch(), grant.ceiling());
+            released = self.terms.released(grant, epoch, stored, last);
+        }
         let values = [
-            millis(ceiling),
+            millis(released?),
             signed(grant.node()),
             signed(epoch),
             millis(stored),
@@ -239,10 +267,13 @@ impl<S: StoreDriver, K: NodeKind<S::Dialect>> AsyncNodeAllocator for Nodes<S, K>
         if self.change(&self.release, &values).await? == 1 {
             return Ok(());
         }
-        Err(self.error(
-            CoordinationFailure::Fenced,
-            &format!("was changed by others while {grant} was given back"),
-        ))
+        Err(match regressed {
+            Some(error) => self.written_back(grant, error).await,
+            None => self.error(
+                CoordinationFailure::Fenced,
+                &format!("was changed by others while {grant} was given back"),
+            ),
+        })
     }
 
     fn terms(&self) -> &LeaseTerms {
@@ -258,6 +289,12 @@ impl<S: StoreDriver, K: NodeKind<S::Dialect>> fmt::Debug for Nodes<S, K> {
             .field("terms", &self.terms)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns whether the row that was read is older than the grant. It may be that of a server that is behind, such as the standby
+/// to which a router sends what only reads. A change is made where the row is, so it decides.
+fn went_back(error: &Error) -> bool {
+    error.coordination_failure() == Some(CoordinationFailure::CeilingRegressed)
 }
 
 fn time(millis: i64) -> Timestamp {

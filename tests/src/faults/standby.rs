@@ -9,8 +9,12 @@ use std::{
 };
 
 use libtest_mimic::Trial;
+use ordid_core::{
+    clock::{Clock as _, SystemClock},
+    coordination::{AsyncNodeAllocator as _, LeaseTerms},
+};
 use ordid_harness::{Policy, Server};
-use ordid_sqlx::Retry;
+use ordid_sqlx::{Retry, SqlLease};
 use sqlx::{MySql, Postgres};
 
 use super::{
@@ -54,6 +58,18 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
     of::<L::Postgres>(servers, trials, "postgres", pgpool);
     on_both(trials, |trials, server| {
         of::<L::MySql>(servers, trials, server, None);
+        // Leases are SQLx's.
+        if L::MySql::PREFIX.is_empty() {
+            let name = format!(
+                "{server}::standby::a_lease_is_renewed_behind_a_router_that_reads_from_a_standby"
+            );
+            trials.push(match servers.url(server) {
+                Err(reason) => ignored(name, reason),
+                Ok(_) => Trial::test(name, move || {
+                    run(async || renews(Pair::start(server).await?).await)
+                }),
+            });
+        }
     });
 }
 
@@ -305,6 +321,32 @@ impl Replicated for MySql {
         assert_eq!(site.numbers(reads).await?, [2]);
         Ok((routed, Box::new(router)))
     }
+}
+
+/// What is read is older than the grant, and what is changed is not.
+async fn renews(pair: Pair<MySql>) -> Outcome {
+    let terms = LeaseTerms::new(0..4)?;
+    SqlLease::<MySql>::new(pair.primary.options().clone(), terms.clone())
+        .create()
+        .await?;
+    let (routed, _router) = MySql::route(&pair).await?;
+    pair.pause().await?;
+    let lease = SqlLease::<MySql>::new(routed, terms);
+    let now = || SystemClock.now();
+    let mut grant = lease.acquire(now(), None).await?;
+    for round in 0..4 {
+        if round == 2 {
+            pair.pause().await?;
+        }
+        let renewed = lease.renew(&grant, now()).await?;
+        assert_eq!(renewed.epoch(), grant.epoch());
+        assert!(renewed.ceiling() >= grant.ceiling());
+        grant = renewed;
+    }
+    lease.release(&grant, None).await?;
+    let expires = "SELECT CAST(MAX(expires) AS SIGNED) FROM ordid_nodes";
+    assert_eq!(pair.primary.numbers(expires).await?, [0]);
+    Ok(())
 }
 
 async fn lags<W: Flusher<Database: Replicated>>(pair: Pair<W::Database>) -> Outcome {

@@ -317,15 +317,48 @@ fn a_ceiling_that_went_back_is_written_back() {
     // Whether it is heard or not, the holder stops for the same reason.
     for written in [changed(1), Err(unavailable)] {
         let old = || rows(vec![vec![6, NOW, NOW]]);
-        let script = Script::new(vec![old(), written.clone(), old(), written]);
+        let script = Script::new(vec![
+            old(),
+            changed(0),
+            written.clone(),
+            old(),
+            changed(0),
+            written,
+        ]);
         let renewed = ready(four(&script).renew(&grant, at(0))).unwrap_err();
         let released = ready(four(&script).release(&grant, None)).unwrap_err();
         assert_eq!(renewed.coordination_failure(), regressed);
         assert_eq!(released.coordination_failure(), regressed);
         let back = word("UPDATE", &[7, 7, NOW + 3_000, NOW + 3_000, 2]);
         let read = word("SELECT", &[2]);
-        assert_eq!(script.asked(), [read.clone(), back.clone(), read, back]);
+        let renews = word("UPDATE", &[NOW + 3_000, 10_000, 2, 7, NOW + 3_000]);
+        let releases = word("UPDATE", &[NOW, 2, 7, NOW + 3_000]);
+        assert_eq!(
+            script.asked(),
+            [read.clone(), renews, back.clone(), read, releases, back]
+        );
     }
+}
+
+/// The row was read from a server that is behind, and changed on the one that has it.
+#[test]
+fn a_ceiling_that_was_read_from_a_copy_has_not_gone_back() {
+    let grant = Grant::new(2, 7, at(0), at(3_000)).unwrap();
+    let old = || rows(vec![vec![6, NOW, NOW]]);
+    let script = Script::new(vec![old(), changed(1), old(), changed(1)]);
+    let renewed = ready(four(&script).renew(&grant, at(1_000))).unwrap();
+    assert_eq!(renewed, Grant::new(2, 7, at(0), at(4_000)).unwrap());
+    assert_eq!(ready(four(&script).release(&renewed, Some(at(41)))), Ok(()));
+    let read = word("SELECT", &[2]);
+    let renews = word("UPDATE", &[NOW + 4_000, 10_000, 2, 7, NOW + 3_000]);
+    let releases = word("UPDATE", &[NOW + 42, 2, 7, NOW + 4_000]);
+    assert_eq!(script.asked(), [read.clone(), renews, read, releases]);
+    // The answer to the change was lost: nobody says that the store went back.
+    let unavailable = || Err(Error::coordination(CoordinationFailure::Unavailable, ""));
+    let script = Script::new(vec![old(), unavailable()]);
+    let error = ready(four(&script).renew(&grant, at(0))).unwrap_err();
+    let expected = Some(CoordinationFailure::Unavailable);
+    assert_eq!(error.coordination_failure(), expected);
 }
 
 #[test]

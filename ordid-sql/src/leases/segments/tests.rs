@@ -78,9 +78,10 @@ fn a_counter_gives_the_numbers_up_to_what_it_returned() {
     let orders = counter::<Sqlite>(&script);
     assert_eq!(first(&orders, 3), Ok(10));
     assert_eq!(first(&orders, 1), Ok(13));
-    let [once, again] = &script.asked()[..] else {
-        panic!("two statements");
+    let [session, once, again] = &script.asked()[..] else {
+        panic!("a setting and two statements");
     };
+    assert_eq!(session.0, "PRAGMA");
     let below = (i64::MAX - 3).to_string();
     assert_eq!(once.1, ["3", "orders", "0", &below]);
     assert_eq!(again.0, "UPDATE");
@@ -125,11 +126,12 @@ fn why_a_counter_gave_nothing_is_told() {
 
 #[test]
 fn a_sequence_gives_blocks_of_its_own_increment_alone() {
-    let catalogue = |first, increment, cycles| rows(vec![vec![first, increment, 1, cycles]]);
+    let catalogue = |first, increment, cycles| rows(vec![vec![first, increment, 1, cycles, 0]]);
     let script = Script::new(vec![
         catalogue(1, 10, 0),
         catalogue(11, 20, 0),
         catalogue(11, 10, 1),
+        rows(vec![vec![11, 10, 1, 0, 1]]),
         rows(vec![]),
         // It has not given anything since it was made anew.
         catalogue(1, 10, 0),
@@ -139,6 +141,7 @@ fn a_sequence_gives_blocks_of_its_own_increment_alone() {
     for expected in [
         "has INCREMENT BY 20 CACHE 1, expected INCREMENT BY 10 CACHE 1 NO CYCLE",
         "has INCREMENT BY 10 CACHE 1 CYCLE, expected INCREMENT BY 10 CACHE 1 NO CYCLE",
+        "is unlogged or temporary, so it begins anew after a crash",
         "has given 10, and is below that now",
         "has given 10, and is below that now",
     ] {
@@ -149,10 +152,10 @@ fn a_sequence_gives_blocks_of_its_own_increment_alone() {
         );
     }
     let asked = script.asked();
-    assert_eq!(asked.len(), 5);
+    assert_eq!(asked.len(), 6);
     // The first number of the last block.
     assert_eq!(asked[0].1, ["-9"]);
-    assert_eq!(asked[4].1, ["1"]);
+    assert_eq!(asked[5].1, ["1"]);
     let error = first(&ids, 11).unwrap_err();
     assert!(
         error.ends_with("gives 10 numbers at once, and not 11: raise its increment"),

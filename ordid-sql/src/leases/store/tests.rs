@@ -4,7 +4,7 @@ use std::{
     sync::{Arc, atomic::AtomicUsize},
 };
 
-use ordid_core::storage::dialect::Sqlite;
+use ordid_core::storage::dialect::Postgres;
 
 use super::*;
 use crate::spi::blocking as ready;
@@ -46,7 +46,7 @@ type Numbered = (usize, Arc<Script>);
 struct Scripted;
 
 impl StoreDriver for Scripted {
-    type Dialect = Sqlite;
+    type Dialect = Postgres;
     type Options = Arc<Script>;
     type Connection = Numbered;
 
@@ -88,7 +88,7 @@ fn store(script: &Arc<Script>) -> Store<Scripted> {
 }
 
 fn ask(store: &Store<Scripted>, twice: bool) -> Result<(), Error> {
-    let statement = Statement::changes::<Sqlite>("x", "DELETE FROM {t}");
+    let statement = Statement::changes::<Postgres>("x", "DELETE FROM {t}");
     let statement = match twice {
         true => statement.repeatable(),
         false => statement,
@@ -178,7 +178,7 @@ fn a_missing_answer_is_reported_as_a_timeout() {
     store.set_timeout(Duration::ZERO);
     assert_eq!(
         ready(store.run(String::new())).unwrap_err().to_string(),
-        "the store is unavailable: SQLite gave no answer within 0ns"
+        "the store is unavailable: PostgreSQL gave no answer within 0ns"
     );
     // An answer that is there counts, however late it is.
     let there = store.within(std::future::ready(Ok(7)));
@@ -202,7 +202,7 @@ fn a_new_connection_is_checked() {
     let mut store = store(&script);
     let refuses = Arc::new(Mutex::new(Err(error())));
     let said = Arc::clone(&refuses);
-    let check = Statement::reads::<Sqlite>("x", "SELECT 1");
+    let check = Statement::reads::<Postgres>("x", "SELECT 1");
     store.set_check(check, move |_| said.lock().unwrap().clone());
     assert_eq!(ask(&store, false), Err(error()));
     *refuses.lock().unwrap() = Ok(());
