@@ -121,10 +121,8 @@ async fn route(client: TcpStream, primary: SocketAddr, standby: SocketAddr) -> i
                     }
                     Way::Both => {
                         standby.send(&command).await?;
-                        // One packet answers what sets something, and none a farewell.
-                        if command[HEADER] != 0x01 {
-                            standby.next().await?;
-                        }
+                        // One packet answers each statement that sets something, and none a farewell.
+                        while command[HEADER] != 0x01 && has_more(&standby.next().await?) {}
                         primary.send(&command).await?;
                     }
                 }
@@ -139,6 +137,12 @@ async fn route(client: TcpStream, primary: SocketAddr, standby: SocketAddr) -> i
             }
         }
     }
+}
+
+/// Returns whether another packet answers the next statement of the same command: `SERVER_MORE_RESULTS_EXISTS` in the status of
+/// an OK, behind two numbers of one byte.
+fn has_more(answer: &[u8]) -> bool {
+    matches!(answer.get(HEADER..), Some([0x00, _, _, status, ..]) if status & 0x08 != 0)
 }
 
 /// Returns where a command goes, with the number of its statement there.
@@ -256,6 +260,14 @@ mod tests {
         ] {
             assert_eq!(way(&mut command(0x03, text.as_bytes())), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn each_statement_of_a_command_has_an_answer() {
+        assert!(has_more(&command(0x00, &[0, 0, 0x0a, 0, 0, 0])));
+        assert!(!has_more(&command(0x00, &[0, 0, 0x02, 0, 0, 0])));
+        // An error ends the command.
+        assert!(!has_more(&command(0xff, &[0x20, 0x04, 0x08])));
     }
 
     #[test]

@@ -516,7 +516,10 @@ where
     let generator = keeper.generator();
     let running = tokio::spawn(keeper.run(Arc::clone(&leases), tokio::time::sleep));
     let mut keys = Vec::new();
+    // It blocks its thread, so the test's own time-out does not end it.
+    let deadline = Instant::now() + Duration::from_secs(120);
     let mut make = |until: &dyn Fn(&Result<i64, Error>) -> bool| loop {
+        assert!(Instant::now() < deadline, "it waits for what does not come");
         let key = generator.try_generate().map(|key| key.into_raw());
         let is_last = until(&key);
         match key {

@@ -15,6 +15,8 @@ use crate::process::{Folder, Launch, Process};
 const START: Duration = Duration::from_secs(300);
 /// How often a lost race for the port is run again.
 const ATTEMPTS: u32 = 5;
+/// How often a server is started again on its own port, which somebody else has, a second apart.
+const RESTARTS: u32 = 60;
 
 /// What a kind of server is called.
 pub(crate) struct Identity {
@@ -197,8 +199,22 @@ impl Server {
     ///
     /// When the server is running, or does not start; the error quotes the end of its log.
     pub fn restart(&mut self) -> Result<(), Error> {
-        self.process.run_again()?;
-        (self.wait)(&mut self.process)
+        let mut attempt = 1;
+        loop {
+            let begin = forget_log(self.process.folder());
+            begin.map_err(|error| {
+                Error::io("cannot note where the log of the restart begins", error)
+            })?;
+            self.process.run_again()?;
+            match (self.wait)(&mut self.process) {
+                // A server of another test has the port for a while.
+                Err(_) if attempt < RESTARTS && lost_port(&self.process.log()) => {
+                    attempt += 1;
+                    std::thread::sleep(Duration::from_secs(1));
+                }
+                restarted => return restarted,
+            }
+        }
     }
 }
 
@@ -284,11 +300,27 @@ fn lost_port(log: &str) -> bool {
     log.contains("Address already in use")
 }
 
-/// Tells whether this stands in the log of the server in this folder. What a server only says once it has bound
+/// Tells whether the server in this folder has logged this since it was started. What a server only says once it has bound
 /// its port shows that what answers there is no stranger.
 pub(crate) fn logged(folder: &Path, text: &str) -> bool {
-    let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
-    log.contains(text)
+    let log = std::fs::read(folder.join("log")).unwrap_or_default();
+    let begin = std::fs::read_to_string(folder.join(BEGIN)).unwrap_or_default();
+    let begin = begin.parse().unwrap_or(0);
+    let of_this_run = log.get(begin..).unwrap_or_default();
+    String::from_utf8_lossy(of_this_run).contains(text)
+}
+
+/// The file with how long the log was when the server was started again.
+const BEGIN: &str = "log.begin";
+
+/// Notes that what the server has logged is of an earlier run.
+fn forget_log(folder: &Path) -> std::io::Result<()> {
+    let length = match std::fs::metadata(folder.join("log")) {
+        Ok(log) => log.len(),
+        Err(error) if error.kind() == ErrorKind::NotFound => 0,
+        Err(error) => return Err(error),
+    };
+    std::fs::write(folder.join(BEGIN), length.to_string())
 }
 
 /// Connects to a port of 127.0.0.1 that should answer at once.
