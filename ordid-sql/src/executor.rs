@@ -157,7 +157,7 @@ impl<B: RowBinder> Work<B> {
             self.keeper
                 .check_markers(needs_marker(&self.rows, writer, &plan))?;
         }
-        // A journal that has the rows in doubt refuses those that came later by itself, as it can bring the others back.
+        // A journal that has rows in doubt refuses rows that were added since: its own error says how to get the others back.
         if wanted == TransactionScope::Transaction && !self.keeper.is_in_doubt() {
             self.check_unchanged()?;
         }

@@ -181,7 +181,8 @@ pub(crate) struct References {
     /// Lists referring rows that are empty; `{after}`, `{last}` and `{limit}` are replaced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) collect: Vec<String>,
-    /// Reads the rows of the list; `{after}`, `{last}` and `{limit}` are replaced. It is empty where rows have no name: then all rows that refer to the part are written at once.
+    /// Reads the rows of the list; `{after}`, `{last}` and `{limit}` are replaced. It is empty where rows have no name: then
+    /// all rows that refer to the part are written at once.
     pub(crate) rows: String,
     /// The form of a row's name in the statement that writes it: `{row}`.
     pub(crate) row: String,

@@ -183,6 +183,7 @@ impl<S: RowSink + 'static> Journaled<S> {
         let record = match marks {
             Marks::No => ATTEMPT,
             Marks::Yes => MARKED,
+            // It is in doubt already, so no answer of the database is waited for.
             Marks::NotKnownYet if unresolved.is_some() => ATTEMPT,
             Marks::NotKnownYet => ASKING,
         };
