@@ -164,9 +164,12 @@ pub fn group_replication() -> Result<[Server; 3], Error> {
     })
 }
 
-/// The nodes of a cluster, which `start` starts one after the other: each gets a copy of what the first one has. On a busy
-/// machine a node that joins may be given up by the others, and then ends itself.
-fn cluster(start: impl Fn() -> Result<[Server; 3], Error>) -> Result<[Server; 3], Error> {
+/// The nodes of a cluster, which `start` starts; up to three clusters are begun. On a busy machine a node that joins may be
+/// given up by the others, and then ends itself. The ports on which nodes talk to each other are chosen before any of them
+/// starts, so a server of another test may have one by then.
+fn cluster<const N: usize>(
+    start: impl Fn() -> Result<[Server; N], Error>,
+) -> Result<[Server; N], Error> {
     let mut attempt = 1;
     loop {
         match start() {
@@ -293,14 +296,16 @@ pub fn redis() -> Result<Server, Error> {
 ///
 /// As [`redis`], and if `redis-cli` does not join them.
 pub fn redis_cluster(silent: Duration) -> Result<[Server; 6], Error> {
-    let nodes = server::free_ports::<6>()?.map(|peers| {
-        let found = redis::Redis::find()?;
-        Server::start(found.map(|recipe| recipe.node(peers, silent)))
-    });
-    let [a, b, c, d, e, f] = nodes;
-    let nodes = [a?, b?, c?, d?, e?, f?];
-    redis::join(nodes.each_ref().map(Server::port))?;
-    Ok(nodes)
+    cluster(|| {
+        let nodes = server::free_ports::<6>()?.map(|peers| {
+            let found = redis::Redis::find()?;
+            Server::start(found.map(|recipe| recipe.node(peers, silent)))
+        });
+        let [a, b, c, d, e, f] = nodes;
+        let nodes = [a?, b?, c?, d?, e?, f?];
+        redis::join(nodes.each_ref().map(Server::port))?;
+        Ok(nodes)
+    })
 }
 
 /// Returns a port of 127.0.0.1 that is free now, and that the kernel gives to no client.
@@ -365,17 +370,19 @@ pub fn zookeeper() -> Result<Server, Error> {
 ///
 /// As [`zookeeper`].
 pub fn zookeeper_ensemble() -> Result<[Server; 3], Error> {
-    let free = server::free_ports::<6>()?;
-    let ports: Vec<[u16; 2]> = free.as_chunks().0.to_vec();
-    // All at once: none answers before a majority has elected a leader.
-    let start = |id| {
-        let ports = ports.clone();
-        std::thread::spawn(move || {
-            let found = zookeeper::ZooKeeper::find()?;
-            Server::start(found.map(|recipe| recipe.of_ensemble(id, ports)))
-        })
-    };
-    started([1, 2, 3].map(start))
+    cluster(|| {
+        let free = server::free_ports::<6>()?;
+        let ports: Vec<[u16; 2]> = free.as_chunks().0.to_vec();
+        // All at once: none answers before a majority has elected a leader.
+        let start = |id| {
+            let ports = ports.clone();
+            std::thread::spawn(move || {
+                let found = zookeeper::ZooKeeper::find()?;
+                Server::start(found.map(|recipe| recipe.of_ensemble(id, ports)))
+            })
+        };
+        started([1, 2, 3].map(start))
+    })
 }
 
 /// Starts a private etcd server, a cluster of its own.
@@ -397,15 +404,17 @@ pub fn etcd() -> Result<Server, Error> {
 ///
 /// As [`etcd`].
 pub fn etcd_cluster() -> Result<[Server; 3], Error> {
-    let ports = server::free_ports::<3>()?;
-    // All at once: none answers before a majority has elected a leader.
-    let start = |id| {
-        std::thread::spawn(move || {
-            let found = etcd::Etcd::find()?;
-            Server::start(found.map(|recipe| recipe.member(id, &ports)))
-        })
-    };
-    started([0, 1, 2].map(start))
+    cluster(|| {
+        let ports = server::free_ports::<3>()?;
+        // All at once: none answers before a majority has elected a leader.
+        let start = |id| {
+            std::thread::spawn(move || {
+                let found = etcd::Etcd::find()?;
+                Server::start(found.map(|recipe| recipe.member(id, &ports)))
+            })
+        };
+        started([0, 1, 2].map(start))
+    })
 }
 
 /// The servers that these threads start.

@@ -183,13 +183,30 @@ fn all_held_and_rows_that_are_gone_are_told_apart() {
 
 #[test]
 fn a_ceiling_that_went_back_is_written_back() {
-    let table = Table::new("rows 6,1800000000000,1800000000100 SELECT epoch\nchanged 1 UPDATE\n");
+    // The change finds no row as it was granted, so the row is as old as it was read.
+    let table = Table::new(
+        "rows 6,1800000000000,1800000000100 SELECT epoch\nchanged 0 UPDATE \"ordid_nodes\" SET ceiling\n\
+         changed 1 UPDATE\n",
+    );
     let renewed = table.leases.renew(&grant(), at(0));
     assert_eq!(failure(renewed), CoordinationFailure::CeilingRegressed);
     let now = i128::from(NOW);
+    let renewal = vec![now + 3_000, 10_000, 3, 7, now + 3_000];
     let back = vec![7, 7, now + 3_000, now + 3_000, 3];
-    assert_eq!(table.values(), [vec![3], back]);
-    assert_eq!(table.sent(), [TIMEOUT, READ, OVER, WRITE_BACK, COMMITTED]);
+    assert_eq!(table.values(), [vec![3], renewal, back]);
+    assert_eq!(
+        table.sent(),
+        [TIMEOUT, READ, OVER, RENEW, COMMITTED, WRITE_BACK, COMMITTED]
+    );
+}
+
+/// Such as that of a standby, to which queries are sent.
+#[test]
+fn a_row_that_was_only_read_too_early_is_renewed() {
+    let table = Table::new("rows 6,1800000000000,1800000000100 SELECT epoch\nchanged 1 UPDATE\n");
+    let renewed = table.leases.renew(&grant(), at(1_000)).expect("renewed");
+    assert_eq!(Ok(renewed), Grant::new(3, 7, at(0), at(4_000)));
+    assert_eq!(table.sent(), [TIMEOUT, READ, OVER, RENEW, COMMITTED]);
 }
 
 /// A table that is not there is no reason to try again.

@@ -247,12 +247,29 @@ async fn a_ceiling_that_went_back_is_written_back() {
     table
         .recorder
         .once("SELECT epoch", row(&[6, NOW, NOW + 100]));
-    table.recorder.once("UPDATE", Answer::Done(1));
+    // The change finds no row as it was granted, so the row is as old as it was read.
+    for changed in [0, 1] {
+        table.recorder.once("UPDATE", Answer::Done(changed));
+    }
     let renewed = table.leases.renew(&grant(), at(0)).await;
     assert_eq!(failure(renewed), CoordinationFailure::CeilingRegressed);
     let (sent, values) = table.log();
-    assert_eq!(sent, [CHECK, READ, WRITE_BACK]);
-    assert_eq!(values, [vec![3], vec![7, 7, NOW + 3_000, NOW + 3_000, 3]]);
+    assert_eq!(sent, [CHECK, READ, RENEW, WRITE_BACK]);
+    let renewal = vec![NOW + 3_000, 10_000, 3, 7, NOW + 3_000];
+    let back = vec![7, 7, NOW + 3_000, NOW + 3_000, 3];
+    assert_eq!(values, [vec![3], renewal, back]);
+}
+
+/// Such as that of a replica, to which queries are sent.
+#[tokio::test]
+async fn a_row_that_was_only_read_too_early_is_renewed() {
+    let table = Table::held().warm().await;
+    table
+        .recorder
+        .once("SELECT epoch", row(&[6, NOW, NOW + 100]));
+    let renewed = table.leases.renew(&grant(), at(1_000)).await.unwrap();
+    assert_eq!(Ok(renewed), Grant::new(3, 7, at(0), at(4_000)));
+    assert_eq!(table.sent(), [READ, RENEW]);
 }
 
 #[tokio::test]
@@ -341,10 +358,11 @@ async fn what_is_written_back_is_sent_again() {
     table
         .recorder
         .once("SELECT epoch", row(&[6, NOW, NOW + 100]));
+    table.recorder.once("UPDATE", Answer::Done(0));
     table.recorder.once("UPDATE", Answer::HangUp);
     let renewed = table.leases.renew(&grant(), at(0)).await;
     assert_eq!(failure(renewed), CoordinationFailure::CeilingRegressed);
-    assert_eq!(table.sent(), [READ, WRITE_BACK, CHECK, WRITE_BACK]);
+    assert_eq!(table.sent(), [READ, RENEW, WRITE_BACK, CHECK, WRITE_BACK]);
 }
 
 #[tokio::test]
