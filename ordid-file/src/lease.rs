@@ -13,7 +13,7 @@
 use std::{
     collections::HashMap,
     fmt,
-    fs::{self, File, Metadata},
+    fs::{File, Metadata},
     io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -135,7 +135,7 @@ impl FileLease {
     /// If the folder cannot be made: [`Unavailable`](CoordinationFailure::Unavailable).
     pub fn open(folder: impl AsRef<Path>, terms: LeaseTerms) -> Result<Self, Error> {
         let folder = folder.as_ref().to_owned();
-        fs::create_dir_all(&folder).map_err(|error| {
+        locked::make_folder(&folder).map_err(|error| {
             Error::coordination(
                 CoordinationFailure::Unavailable,
                 format!("the folder {} cannot be made: {error}", folder.display()),

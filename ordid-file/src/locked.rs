@@ -106,6 +106,15 @@ pub(crate) fn check_process(opened_by: Process) -> Result<(), String> {
     ))
 }
 
+/// Makes a folder and those above it that are missing. Their names are durable, too: what is synced in a folder is lost with
+/// the folder's name.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+    let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
+    let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
+    std::fs::create_dir_all(folder)?;
+    missing.into_iter().try_for_each(sync_folder_of)
+}
+
 /// Makes the file's name durable, not only its contents.
 #[cfg(unix)]
 fn sync_folder_of(path: &Path) -> io::Result<()> {

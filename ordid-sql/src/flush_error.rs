@@ -605,12 +605,13 @@ impl<D> FlushError<D> {
         self.0.place.as_ref().map(|place| place.table)
     }
 
-    /// Returns which chunk failed, of the [`action`](Self::action) and table, from 0.
+    /// Returns which statement failed, of those that do this [`action`](Self::action) in this table, counted from 0. A flush
+    /// `in_chunks` counts its transactions elsewhere: [`committed_chunks`](Self::committed_chunks).
     pub fn chunk(&self) -> Option<usize> {
         self.0.place.as_ref().map(|place| place.chunk)
     }
 
-    /// Returns which rows the failed chunk held, of those that the [`action`](Self::action) is done
+    /// Returns which rows the failed statement held, of those that the [`action`](Self::action) is done
     /// with in the table, counted from 0 in the order in which they are sent.
     pub fn rows(&self) -> Option<Range<usize>> {
         self.0.place.as_ref().map(|place| place.rows.clone())

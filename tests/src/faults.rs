@@ -23,6 +23,7 @@ pub mod markers;
 pub mod memory;
 pub mod refused;
 pub mod restart;
+pub mod settings;
 pub mod standby;
 mod tally;
 mod trials;

@@ -23,6 +23,7 @@ pub mod process;
 pub mod proxy;
 pub mod router;
 pub mod servers;
+pub mod settings;
 pub mod snippets;
 pub mod stores;
 pub mod told;

@@ -87,8 +87,8 @@ fn the_first_row_of_a_batch_tells() {
     assert!(error.is_unique_violation() && !error.is_foreign_key_violation());
     assert_eq!(
         error.to_string(),
-        "cannot insert into ORDERS, chunk 2 (rows 2000 to 2999), key ord_234, nothing was \
-         written: ORA-00001: unique constraint (A.PK) violated (and 2 more rows of the chunk)"
+        "cannot insert into ORDERS (rows 2000 to 2999), key ord_234, nothing was \
+         written: ORA-00001: unique constraint (A.PK) violated (and 2 more of these rows)"
     );
     assert_eq!((error.constraint(), error.column()), (Some("PK"), None));
     assert!(matches!(error.driver(), Some(oracle::Error::BatchErrors(rows)) if rows.len() == 3));

@@ -450,7 +450,7 @@ fn a_row_that_the_database_leaves_out_of_an_insert_is_found() {
     assert_eq!(
         error.to_string(),
         format!(
-            "cannot insert into items, chunk 0 (rows 0 to 1), key {}, nothing was written: the database took 1 of 2 \
+            "cannot insert into items (rows 0 to 1), key {}, nothing was written: the database took 1 of 2 \
              rows; a trigger, a rule or a view leaves rows out, which `#[ordid(uncounted)]` on the entity allows",
             key(2)
         )

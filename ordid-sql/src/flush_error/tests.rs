@@ -134,12 +134,12 @@ fn each_kind_of_error_has_its_message() {
         ),
         (
             Failed::bind("too large", place(Some("7"))),
-            "cannot bind a row into orders, chunk 1 (rows 1000 to 1002), key 7, nothing was \
+            "cannot bind a row into orders (rows 1000 to 1002), key 7, nothing was \
              written: too large",
         ),
         (
             Failed::statement(driver(), place(None)),
-            "cannot delete from orders, chunk 1 (rows 1000 to 1002), nothing was written: no such \
+            "cannot delete from orders (rows 1000 to 1002), nothing was written: no such \
              thing",
         ),
         (
@@ -208,11 +208,11 @@ fn the_message_of_a_missing_row_names_it() {
             Some(1_000..1_003)
         )
     );
-    let text = "cannot delete from orders, chunk 1 (rows 1000 to 1002), nothing was written: 2 of 3 \
+    let text = "cannot delete from orders (rows 1000 to 1002), nothing was written: 2 of 3 \
                 rows were found";
     assert_eq!(error.to_string(), text);
     let error = Failed::count(0, 1, place(Some("7")));
-    let text = "cannot delete from orders, chunk 1 (rows 1000 to 1002), key 7, nothing was written: \
+    let text = "cannot delete from orders (rows 1000 to 1002), key 7, nothing was written: \
                 there is no such row";
     assert_eq!((error.to_string().as_str(), error.key()), (text, Some("7")));
     let more = Place {
@@ -220,7 +220,7 @@ fn the_message_of_a_missing_row_names_it() {
         ..place(Some("7"))
     };
     let error = Failed::count(0, 1, more).to_string();
-    assert!(error.ends_with(": there is no such row (and 3 more rows of the chunk)"));
+    assert!(error.ends_with(": there is no such row (and 3 more of these rows)"));
     for (changed, rows, text) in [
         (4, 3, ": 4 rows have these 3 keys"),
         (2, 1, ": 2 rows have this key"),
@@ -248,7 +248,7 @@ fn the_message_names_the_row_that_was_found() {
     error.set_row(&chunk, 0, "7".to_owned());
     assert_eq!(
         error.to_string(),
-        "cannot delete from orders, chunk 2 (rows 2000 to 2000), key 7, nothing was written: no \
+        "cannot delete from orders (rows 2000 to 2000), key 7, nothing was written: no \
          such thing"
     );
     // What is no statement's is about no row.
@@ -268,8 +268,8 @@ fn an_adapter_may_replace_the_message() {
         ..place(Some("7"))
     };
     let error = Failed::statement(source, place);
-    let text = ", key 7, nothing was written: the first row was refused (and 2 more rows of the \
-                chunk)";
+    let text = ", key 7, nothing was written: the first row was refused (and 2 more of these \
+                rows)";
     assert!(error.to_string().ends_with(text), "{error}");
     assert_eq!(error.source().unwrap().to_string(), "no such thing");
 }
@@ -372,7 +372,7 @@ fn a_duplicate_is_printed_without_the_refused_value() {
         );
         assert_eq!(
             error.to_string(),
-            "cannot delete from orders, chunk 1 (rows 1000 to 1002), nothing was written: 1062 (23000): \
+            "cannot delete from orders (rows 1000 to 1002), nothing was written: 1062 (23000): \
              Duplicate entry for key 'mail'"
         );
         assert_eq!(

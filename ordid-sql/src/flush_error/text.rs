@@ -95,7 +95,7 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
             more: more @ 1.., ..
         }) = &self.0.place
         {
-            write!(f, " (and {more} more rows of the chunk)")?;
+            write!(f, " (and {more} more of these rows)")?;
         }
         if !is_asked {
             f.write_str(
@@ -314,9 +314,8 @@ impl Place {
         };
         write!(
             f,
-            "cannot {cannot} {}, chunk {} (rows {} to {})",
+            "cannot {cannot} {} (rows {} to {})",
             self.table,
-            self.chunk,
             self.rows.start,
             self.rows.end.saturating_sub(1).max(self.rows.start)
         )?;

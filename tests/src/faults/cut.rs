@@ -309,8 +309,24 @@ async fn changes_once<W: Flusher<Database: Served>>(
     }
 }
 
-/// As many attempts as it takes, of which it returns the number of those after the first.
-async fn changes_retrying<W: Flusher<Database: Served>>(
+/// Inserts by as many attempts as it takes, of which it returns the number of those after the first.
+pub(super) async fn inserts_retrying<W: Flusher<Database: Served>>(
+    site: &Site<W::Database>,
+    proxy: &Proxy,
+    unit: u32,
+    fault: Fault,
+) -> Outcome<u32> {
+    let graph = Graph::new(unit, Shape::SMALL);
+    let mut work = W::of(&graph, EAGER);
+    proxy.plan([fault]);
+    let through = through(site, proxy);
+    let outcome = work.flush_to(through.options(), PATIENCE).await;
+    site.judge(&graph, &work, &outcome).await?;
+    Ok(outcome?.retries)
+}
+
+/// Inserts, updates and deletes in the same way.
+pub(super) async fn changes_retrying<W: Flusher<Database: Served>>(
     site: &Site<W::Database>,
     proxy: &Proxy,
     unit: u32,

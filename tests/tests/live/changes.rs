@@ -397,7 +397,7 @@ async fn a_missing_row_is_told<DB: Changes>(pool: Pool<DB>) -> Outcome {
     assert_eq!(
         error.to_string(),
         format!(
-            "cannot update person, chunk 2 (rows 2000 to 2499), key {gone}, nothing was \
+            "cannot update person (rows 2000 to 2499), key {gone}, nothing was \
              written: there is no such row"
         )
     );
@@ -415,7 +415,7 @@ async fn a_missing_row_is_told<DB: Changes>(pool: Pool<DB>) -> Outcome {
     assert!(
         error
             .to_string()
-            .starts_with("cannot delete from person, chunk 0 (rows 0 to 2), ")
+            .starts_with("cannot delete from person (rows 0 to 2), ")
     );
     assert_eq!(DB::count(&pool, "person").await?, 2_499);
     Ok(())

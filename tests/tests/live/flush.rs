@@ -277,7 +277,7 @@ async fn failure_names_the_row_and_leaves_nothing<DB: Flushes>(pool: Pool<DB>) -
     assert_eq!(error.key(), Some(&*taken.to_string()));
     let message = error.to_string();
     let start = format!(
-        "cannot insert into order, chunk 1 (rows 1000 to 1999), key {taken}, nothing was \
+        "cannot insert into order (rows 1000 to 1999), key {taken}, nothing was \
          written: "
     );
     assert!(message.starts_with(&start), "{message}");

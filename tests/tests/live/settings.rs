@@ -23,6 +23,7 @@ use ordid_tests::{
     conformance,
     proxy::{Fault, Proxy, Traffic},
     servers::{Options, Scratch, Servers},
+    settings::{Setting, mysql, postgres},
     trials::{ignored, run},
 };
 use sqlx::{MySql, Pool, Postgres, pool::PoolOptions};
@@ -92,11 +93,8 @@ enum Right {
 use Right::*;
 
 /// A setting, and what is right under it.
-struct Setting {
-    name: &'static str,
-    /// Sets it for sessions that begin later.
-    set: &'static str,
-    reset: &'static str,
+struct Cells {
+    setting: Setting,
     cells: &'static [(Operation, Right)],
 }
 
@@ -110,41 +108,37 @@ macro_rules! all {
     };
 }
 
-const MYSQL: &[Setting] = &[
-    Setting {
-        name: "autocommit=0",
-        set: "SET GLOBAL autocommit = 0",
-        reset: "SET GLOBAL autocommit = 1",
+const MYSQL: &[Cells] = &[
+    Cells {
+        setting: mysql::NO_AUTOCOMMIT,
         cells: all!(Works, Dying: Works),
     },
-    Setting {
-        name: "transaction_isolation=READ-UNCOMMITTED",
-        set: "SET GLOBAL TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
-        reset: "SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    Cells {
+        setting: mysql::READ_UNCOMMITTED,
         cells: all!(Works, Dying: Works),
     },
-    Setting {
-        name: "transaction_isolation=SERIALIZABLE",
-        set: "SET GLOBAL TRANSACTION ISOLATION LEVEL SERIALIZABLE",
-        reset: "SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    Cells {
+        setting: mysql::SERIALIZABLE,
         cells: all!(Works, Dying: Works),
     },
-    Setting {
-        name: "sql_mode without strict",
-        set: "SET GLOBAL sql_mode = ''",
-        reset: "SET GLOBAL sql_mode = DEFAULT",
+    Cells {
+        setting: mysql::NOT_STRICT,
         cells: all!(Works, Dying: Works),
     },
-    Setting {
-        name: "max_allowed_packet=1M",
-        set: "SET GLOBAL max_allowed_packet = 1048576",
-        reset: "SET GLOBAL max_allowed_packet = DEFAULT",
+    Cells {
+        setting: Setting {
+            name: "max_allowed_packet=1M",
+            set: "SET GLOBAL max_allowed_packet = 1048576",
+            reset: "SET GLOBAL max_allowed_packet = DEFAULT",
+        },
         cells: all!(Works, Wide: Works),
     },
-    Setting {
-        name: "innodb_lock_wait_timeout=1",
-        set: "SET GLOBAL innodb_lock_wait_timeout = 1",
-        reset: "SET GLOBAL innodb_lock_wait_timeout = 5",
+    Cells {
+        setting: Setting {
+            name: "innodb_lock_wait_timeout=1",
+            set: "SET GLOBAL innodb_lock_wait_timeout = 1",
+            reset: "SET GLOBAL innodb_lock_wait_timeout = 5",
+        },
         cells: &[
             (Insert, Works),
             (Locked, Refused("Lock wait timeout exceeded")),
@@ -153,35 +147,22 @@ const MYSQL: &[Setting] = &[
 ];
 
 /// A server that is started with `lower_case_table_names=1`.
-const LOWER_CASE: &[Setting] = &[Setting {
-    name: "lower_case_table_names=1",
-    set: "DO 0",
-    reset: "DO 0",
+const LOWER_CASE: &[Cells] = &[Cells {
+    setting: Setting {
+        name: "lower_case_table_names=1",
+        set: "DO 0",
+        reset: "DO 0",
+    },
     cells: all!(Works),
 }];
 
-/// Says something of the database that the connection is to.
-macro_rules! alter {
-    ($setting:literal) => {
-        concat!(
-            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I ",
-            $setting,
-            "', current_database()); END $$"
-        )
-    };
-}
-
-const POSTGRES: &[Setting] = &[
-    Setting {
-        name: "default_transaction_isolation=serializable",
-        set: alter!("SET default_transaction_isolation = serializable"),
-        reset: alter!("RESET ALL"),
+const POSTGRES: &[Cells] = &[
+    Cells {
+        setting: postgres::SERIALIZABLE,
         cells: all!(Works, Dying: Works),
     },
-    Setting {
-        name: "default_transaction_read_only=on",
-        set: alter!("SET default_transaction_read_only = on"),
-        reset: alter!("RESET ALL"),
+    Cells {
+        setting: postgres::READ_ONLY,
         cells: &[
             (Insert, READ_ONLY),
             (Change, READ_ONLY),
@@ -190,28 +171,24 @@ const POSTGRES: &[Setting] = &[
             (Mapping, READ_ONLY),
         ],
     },
-    Setting {
-        name: "statement_timeout=3s",
-        set: alter!("SET statement_timeout = 3000"),
-        reset: alter!("RESET ALL"),
+    Cells {
+        setting: postgres::STATEMENT_TIMEOUT,
         cells: all!(Works, Locked: Refused("canceling statement due to statement timeout")),
     },
-    Setting {
-        name: "idle_in_transaction_session_timeout=500ms",
-        set: alter!("SET idle_in_transaction_session_timeout = 500"),
-        reset: alter!("RESET ALL"),
+    Cells {
+        setting: postgres::IDLE_TIMEOUT,
         cells: all!(Works, Dying: Works),
     },
-    Setting {
-        name: "synchronous_commit=off",
-        set: alter!("SET synchronous_commit = off"),
-        reset: alter!("RESET ALL"),
+    Cells {
+        setting: postgres::ASYNCHRONOUS,
         cells: all!(Works, Dying: Works),
     },
-    Setting {
-        name: "the privileges of the guide",
-        set: PRIVILEGES,
-        reset: alter!("RESET ALL"),
+    Cells {
+        setting: Setting {
+            name: "the privileges of the guide",
+            set: PRIVILEGES,
+            reset: postgres::RESET,
+        },
         cells: all!(Works, Dying: Works, Wide: Works),
     },
 ];
@@ -281,7 +258,7 @@ impl EndsIdle for MySql {
 }
 
 /// Writes the cells of these settings as a table.
-fn table(title: &str, settings: &[&[Setting]]) -> String {
+fn table(title: &str, settings: &[&[Cells]]) -> String {
     let operations = [
         Insert, Change, LostInsert, LostChange, Dying, Locked, Wide, Lease, Counter, Mapping,
     ];
@@ -290,10 +267,10 @@ fn table(title: &str, settings: &[&[Setting]]) -> String {
         text += &format!(" {} |", operation.name());
     }
     text += &format!("\n|---|{}\n", "---|".repeat(operations.len()));
-    for setting in settings.iter().copied().flatten() {
+    for Cells { setting, cells } in settings.iter().copied().flatten() {
         text += &format!("| `{}` |", setting.name);
         for operation in operations {
-            let cell = setting.cells.iter().find(|(it, _)| *it == operation);
+            let cell = cells.iter().find(|(it, _)| *it == operation);
             text += &match cell {
                 None => " |".to_owned(),
                 Some((_, Works)) => " works |".to_owned(),
@@ -327,10 +304,10 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "settings::the_document_has_this_table",
         document,
     ));
-    for setting in POSTGRES {
-        let name = format!("settings::{}", setting.name);
+    for row in POSTGRES {
+        let name = format!("settings::{}", row.setting.name);
         on_scratch::<Postgres, _, _>(trials, servers, "postgres", &name, async move |pool| {
-            broken(&Site::new(pool, setting).await?, setting).await
+            broken(&Site::new(pool, &row.setting).await?, row).await
         });
     }
     for server in ["mariadb", "mysql"] {
@@ -354,11 +331,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
                 options,
                 async move |server| {
                     let mut outcomes = Vec::new();
-                    for setting in settings {
+                    for row in settings {
                         let (pool, cleanup) = MySql::scratch(&server.url()).await?;
-                        let site = Site::<MySql>::new(pool, setting).await?;
-                        outcomes.extend(broken(&site, setting).await.err());
-                        MySql::script(&site.plain, setting.reset).await?;
+                        let site = Site::<MySql>::new(pool, &row.setting).await?;
+                        outcomes.extend(broken(&site, row).await.err());
+                        MySql::script(&site.plain, row.setting.reset).await?;
                         cleanup.await?;
                     }
                     let outcomes: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
@@ -439,9 +416,9 @@ pub(crate) fn on_own_server<F: Future<Output = Outcome>>(
 const ENDLESS: Duration = Duration::from_secs(30);
 
 /// Carries out each operation of a setting, and says which did not do what is right.
-async fn broken<DB: Set>(site: &Site<DB>, setting: &Setting) -> Outcome {
+async fn broken<DB: Set>(site: &Site<DB>, Cells { setting, cells }: &Cells) -> Outcome {
     let mut broken = Vec::new();
-    for &(operation, right) in setting.cells {
+    for &(operation, right) in *cells {
         let cell = format!("{} x {operation:?}", setting.name);
         let outcome = tokio::time::timeout(ENDLESS, site.carry_out(operation)).await;
         let outcome =

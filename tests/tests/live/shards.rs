@@ -299,7 +299,7 @@ async fn one_shard_refuses_and_the_other_commits<DB: Shards>(pools: Pools<DB>) -
         assert_eq!(why.key(), Some(&*taken.id.to_string()));
         let start = format!(
             "1 of 2 shards failed, and the rows of the others are written; shard {refuses}: \
-             cannot insert into tenants, chunk 0 "
+             cannot insert into tenants "
         );
         assert!(error.to_string().starts_with(&start), "{error}");
         assert_eq!((work.len(), work.shards()[1 - refuses].len()), (left, 0));

@@ -80,7 +80,7 @@ fn a_chunk_that_fails_leaves_those_before_it_and_is_sent_by_the_next_flush() {
     assert_eq!(
         error.to_string(),
         "chunks that are committed: 1 (2 rows); flushing again goes on behind them; of the next one: cannot \
-         insert into items, chunk 1 (rows 2 to 3), nothing was written: it failed"
+         insert into items (rows 2 to 3), nothing was written: it failed"
     );
     assert_eq!(server.items(), ["1:a", "2:b"]);
     server.log();

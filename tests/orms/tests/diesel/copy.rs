@@ -287,7 +287,7 @@ fn a_command_that_is_refused_is_told(connection: &mut PgConnection, _: &str) -> 
     let error = refused.flush(connection).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot insert into small, chunk 0 (rows 0 to 999), nothing was written: cannot execute COPY \
+        "cannot insert into small (rows 0 to 999), nothing was written: cannot execute COPY \
          FROM in a read-only transaction"
     );
     connection.batch_execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE")?;

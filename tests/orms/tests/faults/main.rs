@@ -32,7 +32,7 @@ use libtest_mimic::Trial;
 use ordid_tests::{
     faults::{
         Flusher, Library, cluster, commit, cut, deadlock, ended, journal, kill, language, limits,
-        markers, memory, refused, restart, standby, truth,
+        markers, memory, refused, restart, settings, standby, truth,
     },
     servers::{Options, Servers},
     trials::{Outcome, leave_mysql_to_the_soak, run_all},
@@ -97,6 +97,7 @@ fn of<L: Library>(servers: &Servers, trials: &mut Vec<Trial>, program: kill::Pro
     cut::trials::<L>(servers, trials);
     commit::trials::<L>(servers, trials);
     restart::trials::<L>(servers, trials);
+    settings::trials::<L>(servers, trials);
     kill::trials::<L>(servers, trials, program);
     deadlock::trials::<L>(servers, trials);
     ended::trials::<L>(servers, trials);

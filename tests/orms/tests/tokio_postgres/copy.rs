@@ -307,7 +307,7 @@ async fn a_command_that_is_refused_leaves_the_connection(url: String) -> Outcome
     let error = refused.flush(&mut client).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot insert into small, chunk 0 (rows 0 to 999), nothing was written: cannot execute INSERT \
+        "cannot insert into small (rows 0 to 999), nothing was written: cannot execute INSERT \
          in a read-only transaction"
     );
     client

@@ -392,8 +392,8 @@ fn a_refused_row_is_named_and_nothing_is_lost() {
     assert_eq!(
         error.to_string(),
         format!(
-            "cannot insert into CUSTOMERS, chunk 1 (rows 1000 to 1499), key {taken}, nothing was \
-             written: ORA-00001: as the test asked for (and 1 more rows of the chunk)"
+            "cannot insert into CUSTOMERS (rows 1000 to 1499), key {taken}, nothing was \
+             written: ORA-00001: as the test asked for (and 1 more of these rows)"
         )
     );
     let sent = [INTO_CUSTOMERS, INTO_CUSTOMERS, "ROLLBACK"];

@@ -411,7 +411,7 @@ async fn a_row_that_one_shard_refuses_is_written_nowhere<DB: Prepares>(
         let error = work.flush(&pools).await.unwrap_err();
         let text = error.to_string();
         let start = format!(
-            "nothing was written on any of 3 shards; shard {refuses}: cannot insert into tenants, chunk 0 (rows 0 to 2), \
+            "nothing was written on any of 3 shards; shard {refuses}: cannot insert into tenants (rows 0 to 2), \
              key {}, nothing was written: ",
             taken.id
         );

@@ -81,7 +81,7 @@ pub fn a_missing_row_is_named(connection: &Connection) -> Outcome {
     assert_eq!(error.action(), Some(Action::Update));
     assert_eq!(error.chunk(), Some(1));
     assert_eq!(error.key(), Some(&*customers[1_234].id.to_string()));
-    let text = "there is no such row (and 1 more rows of the chunk)";
+    let text = "there is no such row (and 1 more of these rows)";
     assert!(error.to_string().ends_with(text), "{error}");
     let changed = "SELECT COUNT(*) FROM \"ordid customers\" WHERE \"name\" = 'changed'";
     assert_eq!(connection.query_row_as::<usize>(changed, &[])?, 0);

@@ -253,8 +253,8 @@ fn a_missing_row_is_named_and_nothing_is_written() {
     assert_eq!(
         error.to_string(),
         format!(
-            "cannot update CUSTOMERS, chunk 1 (rows 1000 to 1199), key {}, nothing was written: \
-             there is no such row (and 1 more rows of the chunk)",
+            "cannot update CUSTOMERS (rows 1000 to 1199), key {}, nothing was written: \
+             there is no such row (and 1 more of these rows)",
             keys[1_007]
         )
     );
@@ -276,7 +276,7 @@ fn a_missing_row_is_named_and_nothing_is_written() {
     assert!(
         error
             .to_string()
-            .starts_with("cannot delete from CUSTOMERS, chunk 0 (rows 0 to 0)")
+            .starts_with("cannot delete from CUSTOMERS (rows 0 to 0)")
     );
     assert_eq!(
         recorder.statements()[4..],

@@ -212,7 +212,7 @@ async fn a_row_that_is_not_there_is_found_and_nothing_is_written() {
         assert_eq!(
             error.to_string(),
             format!(
-                "cannot {cannot} my]orders, chunk 0 (rows 0 to 2), key {}, nothing was written: there \
+                "cannot {cannot} my]orders (rows 0 to 2), key {}, nothing was written: there \
                  is no such row",
                 keys[1]
             )

@@ -63,7 +63,7 @@ async fn a_refused_row_is_found() {
     assert_eq!(
         error.to_string(),
         format!(
-            "cannot insert into my]orders, chunk 0 (rows 0 to 2), key {}, nothing was written: Token \
+            "cannot insert into my]orders (rows 0 to 2), key {}, nothing was written: Token \
              error: '{DUPLICATE}' on server recorder executing  on line 1 (code: 2627, state: 1, \
              class: 14)",
             keys[1]
