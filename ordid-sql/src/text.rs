@@ -374,16 +374,7 @@ impl Writer<'_> {
 
     /// Inserts a marker row, or asks for it.
     pub(crate) fn marker(self, kind: StatementKind) -> Statement {
-        self.marker_with(kind, self.engine.words.reads_committed)
-    }
-
-    /// Asks for a marker row, and waits until one that is locked is committed or gone, where [`marker`](Self::marker) would
-    /// pass over it.
-    pub(crate) fn confirmed_marker(self) -> Statement {
-        self.marker_with(StatementKind::Exists, self.waits_for_committed())
-    }
-
-    fn marker_with(self, kind: StatementKind, [before, behind]: [&str; 2]) -> Statement {
+        let [before, behind] = self.engine.words.reads_committed;
         let mut sql;
         if kind == StatementKind::Insert {
             sql = format!("INSERT INTO {MARKER_TABLE} (id) VALUES (");

@@ -619,15 +619,34 @@ fn definition_of<'c>(catalog: &'c [Table], table: &Moved, column: &Column) -> Op
     lines.find_map(|line| line.strip_prefix(&name))
 }
 
+/// Returns the condition of columns whose default is computed from a column: MySQL does not rename it then. MySQL tells such a
+/// default from a text; `MariaDB` shows a text between quotes.
+fn reads_in_default(column: &str) -> String {
+    format!(
+        "column_default LIKE {} AND (extra LIKE '%DEFAULT_GENERATED%' OR VERSION() LIKE '%MariaDB%')",
+        literal(&format!("%`{column}`%"))
+    )
+}
+
 /// Returns the table and those that refer to it.
 pub(crate) async fn family(
     session: &mut Session,
     schema: &str,
     name: &str,
 ) -> Result<Vec<Moved>, Failure> {
+    family_by(session, schema, name, "TRUE").await
+}
+
+/// As [`family`], of foreign keys for whose columns this holds.
+async fn family_by(
+    session: &mut Session,
+    schema: &str,
+    name: &str,
+    condition: &str,
+) -> Result<Vec<Moved>, Failure> {
     let query = format!(
         "SELECT DISTINCT table_schema, table_name FROM information_schema.key_column_usage WHERE referenced_table_schema = {0} \
-         AND referenced_table_name = {1} AND NOT (table_schema = {0} AND table_name = {1}) ORDER BY 1, 2",
+         AND referenced_table_name = {1} AND NOT (table_schema = {0} AND table_name = {1}) AND {condition} ORDER BY 1, 2",
         literal(schema),
         literal(name)
     );
@@ -638,10 +657,14 @@ pub(crate) async fn family(
     Ok(tables)
 }
 
-/// Describes the tables, to see later whether they have changed.
+/// Describes the table and those that refer to its key, to see later whether they have changed.
 pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
     let schema = plan.schema.as_deref().unwrap_or_default();
-    let tables = family(session, schema, &plan.name).await?;
+    let keys = primary_columns(session, schema, &plan.name).await?;
+    let keys: Vec<String> = keys.iter().map(|it| literal(it)).collect();
+    let to_key = format!("referenced_column_name IN ({})", keys.join(", "));
+    let to_key = if keys.is_empty() { "FALSE" } else { &to_key };
+    let tables = family_by(session, schema, &plan.name, to_key).await?;
     catalog(session, &tables).await
 }
 

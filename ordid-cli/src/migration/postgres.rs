@@ -295,7 +295,7 @@ async fn read(
         ));
     }
     already(session, request, &found, target, refusals).await?;
-    dependents::dependents(session, &mut found, refusals, notes).await?;
+    dependents::dependents(session, &mut found, target, refusals, notes).await?;
     let known = session
         .rows(&depends(&found.tables, |it| it.name.clone(), &[]))
         .await?;
@@ -475,9 +475,19 @@ pub(crate) async fn family(
     schema: Option<&str>,
     name: &str,
 ) -> Result<Vec<Moved>, Failure> {
+    family_by(session, schema, name, "true").await
+}
+
+/// As [`family`], of foreign keys `f` for which this holds.
+async fn family_by(
+    session: &mut Session,
+    schema: Option<&str>,
+    name: &str,
+    condition: &str,
+) -> Result<Vec<Moved>, Failure> {
     let query = format!(
         "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = {table} \
-         OR c.oid IN (SELECT conrelid FROM pg_constraint WHERE contype = 'f' AND confrelid = {table}) \
+         OR c.oid IN (SELECT f.conrelid FROM pg_constraint f WHERE f.contype = 'f' AND f.confrelid = {table} AND {condition}) \
          ORDER BY c.oid <> {table}, 1, 2",
         table = regclass(schema, name)
     );
@@ -488,11 +498,12 @@ pub(crate) async fn family(
         .collect())
 }
 
-/// Describes the tables, to see later whether they have changed.
+/// Describes the table and those that refer to its key, to see later whether they have changed.
 pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
     // The texts are those of the plan. Afterwards the users' triggers have their path again.
     session.execute(WITHOUT_PATH).await?;
-    let tables = family(session, plan.schema.as_deref(), &plan.name).await?;
+    let to_key = "EXISTS (SELECT 1 FROM pg_constraint p WHERE p.conrelid = f.confrelid AND p.contype = 'p' AND p.conkey && f.confkey)";
+    let tables = family_by(session, plan.schema.as_deref(), &plan.name, to_key).await?;
     let found = catalog(session, &tables).await?;
     session.execute("RESET search_path").await?;
     Ok(found)

@@ -99,6 +99,7 @@ pub(crate) async fn draft(
         ));
     }
     let old_key = old_key(session, &name, &key, &key_type).await?;
+    let map_type = format!("{key_type}{}", collation(session, &name).await?);
     let without = format!(
         "SELECT * FROM {} WHERE {} IS NULL",
         quote(&name),
@@ -139,7 +140,7 @@ pub(crate) async fn draft(
     let writer = Writer {
         tables: &tables,
         key: &key,
-        key_type: &key_type,
+        map_type: &map_type,
         old_key,
         created: created.as_deref(),
         target,
@@ -164,6 +165,17 @@ pub(crate) async fn draft(
         notes,
         refusals,
     })
+}
+
+/// Returns the words of the collation by which references find a key, with a space before them.
+async fn collation(session: &mut Session, table: &str) -> Result<String, Failure> {
+    // A key that is the rowid has no index, and is a number.
+    let query = format!(
+        "SELECT ' COLLATE ' || x.coll FROM pragma_index_list({}) l, pragma_index_xinfo(l.name) x WHERE l.origin = 'pk' AND x.key AND \
+         x.coll <> 'BINARY'",
+        literal(table)
+    );
+    Ok(session.value(&query).await?.unwrap_or_default())
 }
 
 /// Finds out what the keys are: by their values, since SQLite takes any value in a column declared `UUID`.
@@ -302,16 +314,18 @@ async fn tables(
              ORDER BY type, name",
             literal(&name)
         );
+        let references: Vec<String> = moved
+            .iter()
+            .filter(|(_, is_key)| !is_key)
+            .map(|(column, _)| literal(column))
+            .collect();
+        // A foreign key that names no columns refers to the primary key, here one that is a reference itself.
         let inwards = format!(
             "SELECT group_concat(t.name || '.' || f.\"from\", ', ') FROM sqlite_schema t, pragma_foreign_key_list(t.name) f WHERE \
-             t.type = 'table' AND f.\"table\" = {} COLLATE NOCASE AND f.\"to\" IN ({})",
+             t.type = 'table' AND f.\"table\" = {0} COLLATE NOCASE AND (f.\"to\" COLLATE NOCASE IN ({1}) OR f.\"to\" IS NULL AND \
+             EXISTS (SELECT 1 FROM pragma_table_info({0}) i WHERE i.pk > 0 AND i.name IN ({1})))",
             literal(&name),
-            moved
-                .iter()
-                .filter(|(_, is_key)| !is_key)
-                .map(|(column, _)| literal(column))
-                .collect::<Vec<_>>()
-                .join(", ")
+            references.join(", ")
         );
         if let Some(names) = session.value(&inwards).await? {
             refusals.add(format!(
@@ -527,7 +541,8 @@ async fn triggers(session: &mut Session, tables: &[Rebuilt]) -> Result<String, F
 pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
     let query = format!(
         "SELECT DISTINCT t.name FROM sqlite_schema t, pragma_foreign_key_list(t.name) f WHERE t.type = 'table' AND f.\"table\" = {0} \
-         COLLATE NOCASE AND t.name <> {0} ORDER BY 1",
+         COLLATE NOCASE AND t.name <> {0} AND (f.\"to\" IS NULL OR f.\"to\" COLLATE NOCASE IN (SELECT i.name FROM \
+         pragma_table_info({0}) i WHERE i.pk > 0)) ORDER BY 1",
         literal(&plan.name)
     );
     let mut names = vec![plan.name.clone()];

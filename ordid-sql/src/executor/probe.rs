@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use super::{
-    ProtectedTables, Run, no_values, read::read_committed, statements_of, two_phase::is_prepared,
+    ProtectedTables, Run, no_values,
+    read::read_committed,
+    statements_of,
+    two_phase::{is_committed, is_prepared},
 };
 use crate::{
     DriverError, FlushError, FlushRun, PendingRows, lock_waits, marker,
     profile::ServerFact,
-    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, Statement, StatementKind},
+    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, Statement},
     text::Writer,
 };
 
@@ -101,16 +104,15 @@ async fn is_there<T: FlushTransaction>(
             Some(fence) => marker::exists(open, writer, fence).await?,
             None => false,
         };
-        // Behind a fence there is no other question, so a marker row that somebody has locked is not passed over.
-        let marker = match is_fenced {
-            true => writer.confirmed_marker(),
-            false => writer.marker(StatementKind::Exists),
-        };
-        if open.exists(&marker, T::Binder::of_marker(run.id())).await? {
+        if marker::exists(open, writer, run.id()).await? {
             return Ok(true);
         }
         // Both rows grow old together, and the marker row may have been removed first.
         if is_fenced && !may_be_removed {
+            // There is no other question behind a fence, so it is one that no standby answers.
+            if is_committed(open, writer, run.id(), || no_values(rows)).await? {
+                return Ok(true);
+            }
             run.found_fence();
             return Ok(false);
         }

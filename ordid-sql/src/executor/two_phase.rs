@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ordid_core::uuid::Uuid;
+
 use super::{Result, deadline::Deadline, no_values, read::read_committed, reads, statements_of};
 use crate::{
     DriverError, Failure, FlushError, Flushed, Markers, Retry, Work,
@@ -11,7 +13,7 @@ use crate::{
     observe::{self, Span},
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
-        TransactionScope,
+        StatementKind, TransactionScope,
     },
     text::Writer,
     two_phase::{Coordinator, Decision, Stage, TwoPhase},
@@ -198,11 +200,7 @@ impl<B: RowBinder> Work<B> {
     }
 
     /// Returns whether there is a marker row with this key.
-    async fn is_marked<S>(
-        &mut self,
-        source: &mut S,
-        marker: ordid_core::uuid::Uuid,
-    ) -> Result<bool, S::Connection>
+    async fn is_marked<S>(&mut self, source: &mut S, marker: Uuid) -> Result<bool, S::Connection>
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
@@ -215,9 +213,8 @@ impl<B: RowBinder> Work<B> {
                 .await
             {
                 Ok(own_waits) => {
-                    // It waits for whoever is about to commit it.
-                    let query = Writer::of::<B>(&engine).confirmed_marker();
-                    let found = open.exists(&query, B::of_marker(marker)).await;
+                    let writer = Writer::of::<B>(&engine);
+                    let found = is_committed(&mut open, writer, marker, &values).await;
                     let given_back = lock_waits::give_back(&mut open, own_waits.as_ref(), values);
                     given_back.await.and(found)
                 }
@@ -370,6 +367,29 @@ pub(super) async fn is_prepared<T: FlushTransaction>(
     let query = Statement::query(two_phase.find(gid));
     let found = open.read(&query, values).await?;
     Ok(found.iter().any(|row| row.text == gid))
+}
+
+/// Finds out whether a marker row is committed, by inserting it and rolling back. A query may be answered by a standby that is
+/// behind, and says then that there is none; what is inserted is compared where the row would be, and waits for whoever is
+/// about to commit it. Bound the waits for locks before. The transaction is another one afterwards.
+pub(crate) async fn is_committed<T: FlushTransaction>(
+    open: &mut T,
+    writer: Writer<'_>,
+    marker: Uuid,
+    values: impl Fn() -> T::Binder,
+) -> std::result::Result<bool, DriverError<T::Error>> {
+    let insert = writer.marker(StatementKind::Insert);
+    let inserted = open.execute(&insert, T::Binder::of_marker(marker)).await;
+    let found = match inserted.map_err(|failed| failed.error) {
+        Ok(_) => false,
+        Err(error) if error.failure == Failure::Duplicate => true,
+        Err(error) => return Err(error),
+    };
+    for sql in ["ROLLBACK", "BEGIN"] {
+        let executed = open.execute(&Statement::query(sql), values()).await;
+        executed.map_err(|failed| failed.error)?;
+    }
+    Ok(found)
 }
 
 /// Ends a prepared transaction, in as many attempts as these settings allow.

@@ -14,9 +14,8 @@ use ordid_core::{
 use super::{Gid, TwoPhase, check_engine, check_name, fence_of};
 use crate::{
     DriverError, EngineProfile, Failure, FlushError, Retry,
-    executor::two_phase::{Ended, check_alone, end_prepared},
-    lock_waits,
-    marker::may_be_removed,
+    executor::two_phase::{Ended, check_alone, end_prepared, is_committed},
+    lock_waits, marker,
     spi::{
         Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder, Statement,
         StatementKind, TransactionScope,
@@ -329,26 +328,43 @@ fn discard_lost<S: ConnectionSource>(
 
 /// Finds out on the shard that decides what was decided so far.
 async fn decision<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<OrphanDecision, S> {
-    let marker = Writer::of::<Binder<S>>(&engine_of(source)).marker(StatementKind::Exists);
-    decision_by(source, flush, &marker).await
+    let engine = engine_of(source);
+    let mut open = begin(source).await?;
+    let found = marker::exists(&mut open, Writer::of::<Binder<S>>(&engine), flush).await;
+    let _ = open.rollback(found.is_err()).await;
+    told(source, &engine, flush, found)
 }
 
-/// As [`decision`], by this query for the marker row.
-async fn decision_by<S: ConnectionSource>(
+/// As [`decision`], where nothing else keeps a standby that is behind from answering.
+async fn decision_of_primary<S: ConnectionSource>(
     source: &mut S,
     flush: Uuid,
-    marker: &Statement,
 ) -> Result<OrphanDecision, S> {
     let engine = engine_of(source);
     let mut open = begin(source).await?;
-    let found = open.exists(marker, Binder::<S>::of_marker(flush)).await;
+    let values = || Binder::<S>::of_marker(Uuid::nil());
+    let bound = lock_waits::bound(&mut open, &engine, lock_waits::IN_DOUBT, values).await;
+    let own_waits = bound.map_err(FlushError::begin)?;
+    let found = is_committed(&mut open, Writer::of::<Binder<S>>(&engine), flush, values).await;
+    let given_back = lock_waits::give_back(&mut open, own_waits.as_ref(), values).await;
     let _ = open.rollback(found.is_err()).await;
+    if given_back.is_err() {
+        source.discard();
+    }
+    told(source, &engine, flush, found)
+}
+
+fn told<S: ConnectionSource>(
+    source: &mut S,
+    engine: &EngineProfile,
+    flush: Uuid,
+    found: std::result::Result<bool, DriverError<ErrorOf<S::Connection>>>,
+) -> Result<OrphanDecision, S> {
     discard_lost(source, found.as_ref().err());
-    let found =
-        found.map_err(|error| FlushError::record(S::Connection::ADAPTER, &engine, error))?;
+    let found = found.map_err(|error| FlushError::record(S::Connection::ADAPTER, engine, error))?;
     Ok(match found {
         true => OrphanDecision::Committed,
-        false if may_be_removed(flush) => OrphanDecision::Unknown,
+        false if marker::may_be_removed(flush) => OrphanDecision::Unknown,
         false => OrphanDecision::NotCommitted,
     })
 }
@@ -388,10 +404,8 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
             Ok(OrphanDecision::NotCommitted)
         }
         Err(error) if error.failure == Failure::Duplicate => {
-            // Of the flush, which is committed then, or of another recovery. A marker row that somebody has locked is not
-            // passed over, as there is no other question.
-            let waits = Writer::of::<Binder<S>>(&engine).confirmed_marker();
-            decision_by(source, flush, &waits).await
+            // Of the flush, which is committed then, or of another recovery.
+            decision_of_primary(source, flush).await
         }
         Err(error) => {
             discard_lost(source, Some(&error));

@@ -225,6 +225,10 @@ static WITHOUT_ORDER: [&Rule; 7] = [
 pub(crate) const STRICT: &str =
     "SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',STRICT_ALL_TABLES');\n";
 
+/// What `MODIFY` and `CHANGE` of MySQL and MariaDB do not keep by themselves.
+pub(crate) const SAY_AGAIN: &str =
+    "-- a default and a comment of the column have to stand behind its type, too\n";
+
 /// Whether the keys of a scheme have no order at all.
 pub(crate) fn is_random(scheme: &str) -> bool {
     let of_catalogue = catalogue::find(scheme).and_then(|entry| entry.orders);

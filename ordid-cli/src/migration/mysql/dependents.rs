@@ -29,6 +29,7 @@ pub(super) async fn dependents(
                 "{title} is partitioned: its key has the partition's column in it, and foreign keys are not possible"
             ));
         }
+        not_instant(session, &table, refusals).await?;
         let special = format!(
             "SELECT 1 FROM information_schema.statistics WHERE {condition} AND index_type IN ('FULLTEXT', 'SPATIAL') LIMIT 1"
         );
@@ -67,6 +68,16 @@ pub(super) async fn dependents(
             if let Some(names) = session.value(&generated).await? {
                 refusals.add(format!(
                     "{title} has generated columns ({names}) that depend on {}",
+                    column.name
+                ));
+            }
+            let defaults = format!(
+                "SELECT group_concat(column_name) FROM information_schema.columns WHERE {condition} AND {}",
+                super::reads_in_default(&column.name)
+            );
+            if let Some(names) = session.value(&defaults).await? {
+                refusals.add(format!(
+                    "{title} has defaults ({names}) that depend on {}: drop them until the move is done",
                     column.name
                 ));
             }
@@ -245,4 +256,38 @@ async fn indexes(
         .into_iter()
         .filter_map(|(index, has_moved)| has_moved.then_some(index))
         .collect())
+}
+
+/// Refuses a table to which the server adds no column at once.
+async fn not_instant(
+    session: &mut Session,
+    table: &Moved,
+    refusals: &mut Refusals,
+) -> Result<(), Failure> {
+    let title = table.title();
+    let format = format!(
+        "SELECT row_format FROM information_schema.tables WHERE {}",
+        of(&table.schema, &table.name)
+    );
+    if session.value(&format).await?.as_deref() == Some("Compressed") {
+        refusals.add(format!(
+            "{title} has the row format COMPRESSED, to which no column can be added at once: give it another one \
+             (`ALTER TABLE {} ROW_FORMAT=DYNAMIC`)",
+            quote(&table.name)
+        ));
+    }
+    // A server that does not count them, or does not tell this user, refuses the first step.
+    let versions = format!(
+        "SELECT 1 FROM information_schema.innodb_tables WHERE name = {} AND total_row_versions >= 64",
+        literal(&format!("{}/{}", table.schema, table.name))
+    );
+    match session.exists(&versions).await {
+        Ok(true) => refusals.add(format!(
+            "{title} has had 64 changes of columns at once, after which MySQL makes no more: rebuild it (`OPTIMIZE TABLE {}`)",
+            quote(&table.name)
+        )),
+        Err(fault) if fault.is_lost => return Err(fault.into()),
+        _ => {}
+    }
+    Ok(())
 }

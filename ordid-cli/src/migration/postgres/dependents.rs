@@ -9,6 +9,7 @@ use crate::{
         request::Refusals,
         session::Session,
         subject::{Index, Moved, literal},
+        target::Target,
     },
 };
 
@@ -16,6 +17,7 @@ use crate::{
 pub(super) async fn dependents(
     session: &mut Session,
     found: &mut Found,
+    target: &Target,
     refusals: &mut Refusals,
     notes: &mut Vec<String>,
 ) -> Result<(), Failure> {
@@ -123,7 +125,7 @@ pub(super) async fn dependents(
             "SELECT 1 FROM pg_trigger WHERE tgrelid = {regclass} AND NOT tgisinternal AND tgtype & 16 <> 0"
         );
         found.has_update_triggers |= session.exists(&triggers).await?;
-        table.indexes = indexes(session, &table, &regclass, refusals).await?;
+        table.indexes = indexes(session, &table, &regclass, target, refusals).await?;
         for (column, foreign_key) in table.references() {
             if !is_indexed(&table, column) {
                 notes.push(format!(
@@ -142,6 +144,7 @@ async fn indexes(
     session: &mut Session,
     table: &Moved,
     regclass: &str,
+    target: &Target,
     refusals: &mut Refusals,
 ) -> Result<Vec<Index>, Failure> {
     let names: Vec<String> = table.columns.iter().map(|it| literal(&it.name)).collect();
@@ -152,7 +155,10 @@ async fn indexes(
          (SELECT string_agg(o.opcname, ', ') FROM unnest(i.indkey::int[], i.indclass::oid[]) AS k (number, class) \
          JOIN pg_opclass o ON o.oid = k.class AND NOT o.opcdefault \
          JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND a.attname IN ({0})), \
-         obj_description(c.oid, 'pg_class'), obj_description(k.oid, 'pg_constraint'), i.indisclustered, k.condeferrable FROM pg_index i \
+         obj_description(c.oid, 'pg_class'), obj_description(k.oid, 'pg_constraint'), i.indisclustered, k.condeferrable, \
+         EXISTS (SELECT 1 FROM unnest(i.indkey::int[], i.indcollation::oid[]) AS k (number, own) JOIN pg_attribute a \
+         ON a.attrelid = i.indrelid AND a.attnum = k.number AND a.attname IN ({0}) WHERE k.own NOT IN (0, a.attcollation)) \
+         FROM pg_index i \
          JOIN pg_class c ON c.oid = i.indexrelid \
          LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x') AND k.conrelid = i.indrelid \
          WHERE i.indrelid = {regclass} AND i.indisvalid AND EXISTS (SELECT 1 FROM pg_depend d JOIN pg_attribute a \
@@ -175,6 +181,14 @@ async fn indexes(
             refusals.add(format!(
                 "the index {name} of {} has an operator class of the old type ({classes}): drop it, and create it again after the switch",
                 table.title()
+            ));
+        }
+        if is_true(&row, 13) && !target.column.sql_type.starts_with("text") {
+            refusals.add(format!(
+                "the index {name} of {} has a collation of its own, and the new keys are of the type {}, which has none: drop it, and \
+                 create it again after the switch",
+                table.title(),
+                target.column.sql_type
             ));
         }
         // The copy would be checked row by row, and so would the constraint.

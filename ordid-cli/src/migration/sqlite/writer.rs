@@ -26,7 +26,8 @@ pub(super) enum OldKey {
 pub(super) struct Writer<'a> {
     pub(super) tables: &'a [Rebuilt],
     pub(super) key: &'a str,
-    pub(super) key_type: &'a str,
+    /// The type of the old key and its collation.
+    pub(super) map_type: &'a str,
     pub(super) old_key: OldKey,
     pub(super) created: Option<&'a str>,
     pub(super) target: &'a Target,
@@ -35,12 +36,14 @@ pub(super) struct Writer<'a> {
     pub(super) is_without_rowid: bool,
 }
 
-/// Returns an expression of the microseconds of a column; 0 where it has no time that can be read.
+/// Returns an expression of the microseconds of a column; 0 where it has no time that can be read. A REAL may be a Julian day,
+/// here one from 1970 to 9999; as seconds these numbers would be days of 1970.
 pub(super) fn micros_of(column: &str) -> String {
     let column = quote(column);
     format!(
         "coalesce(CASE WHEN typeof({column}) = 'text' THEN CAST(round((julianday({column}) - 2440587.5) * 86400000) AS INTEGER) * \
-         1000 WHEN typeof({column}) = 'blob' THEN NULL WHEN {column} > 100000000000000 THEN {column} WHEN {column} > 100000000000 \
+         1000 WHEN typeof({column}) = 'blob' THEN NULL WHEN typeof({column}) = 'real' AND {column} BETWEEN 2440587.5 AND 5373484.5 THEN \
+         CAST(round(({column} - 2440587.5) * 86400000) AS INTEGER) * 1000 WHEN {column} > 100000000000000 THEN {column} WHEN {column} > 100000000000 \
          THEN {column} * 1000 ELSE CAST({column} * 1000000 AS INTEGER) END, 0)"
     )
 }
@@ -221,7 +224,7 @@ impl Writer<'_> {
             format!(
                 "CREATE TABLE {map} (position INTEGER NOT NULL PRIMARY KEY, old_key {} NOT NULL UNIQUE, micros INTEGER, new_key {} UNIQUE)",
                 // With another affinity than the columns', the index would not be used.
-                self.key_type,
+                self.map_type,
                 sql_type.split(' ').next().unwrap_or_default()
             ),
             format!(
@@ -375,7 +378,7 @@ impl Writer<'_> {
                 statements: vec![
                     format!(
                         "CREATE TABLE {kept} (old_key {} NOT NULL PRIMARY KEY, new_key {} NOT NULL)",
-                        self.key_type,
+                        self.map_type,
                         self.target
                             .column
                             .sql_type

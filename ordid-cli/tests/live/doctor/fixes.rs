@@ -21,6 +21,11 @@ pub(super) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             one_type,
         ));
     }
+    trials.push(servers.trial(
+        "mysql",
+        "doctor::the_other_columns_of_an_index_are_kept",
+        other_columns_are_kept,
+    ));
     for server in ["mariadb", "mysql"] {
         for (name, test) in [
             (
@@ -203,6 +208,25 @@ fn texts_are_kept(url: &str) -> Result {
         }
     }
     Ok(())
+}
+
+fn other_columns_are_kept(url: &str) -> Result {
+    let rows = (0..50).map(|row| format!("{row}, '{}'", text(v7(row))));
+    let create = "CREATE TABLE stays (tenant INT NOT NULL, id CHAR(36) NOT NULL, PRIMARY KEY (id, tenant), KEY by_both (tenant, id));\n";
+    run(url, &(create.to_owned() + &insert("stays", rows)))?;
+    let report = examine(url, &["--table", "stays"], 1)?;
+    let fixes = statements(&report);
+    demand(fixes.len() == 1, || format!("{fixes:#?}"))?;
+    let fix = &fixes[0].1;
+    for words in ["have to be made again: by_both", "a default and a comment"] {
+        demand(fix.contains(words), || fix.clone())?;
+    }
+    run(url, fix)?;
+    let is_whole = "SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) = 'id,tenant' FROM information_schema.STATISTICS WHERE \
+                    TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'stays' AND INDEX_NAME = 'PRIMARY'";
+    demand(number(url, is_whole)? == 1, || {
+        "the key has other columns".to_owned()
+    })
 }
 
 fn longer_keys_are_kept(url: &str) -> Result {

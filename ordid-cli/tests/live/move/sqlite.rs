@@ -45,6 +45,19 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
         ("rows_that_were_not_copied_stop_the_rebuild", not_copied),
         ("expressions_over_the_key_are_refused", expressions),
         (
+            "a_foreign_key_to_a_moved_column_is_refused_however_it_is_written",
+            keys_that_refer,
+        ),
+        (
+            "a_foreign_key_to_another_column_is_no_concern_of_a_move",
+            other_columns,
+        ),
+        (
+            "a_key_that_ignores_case_is_found_as_its_references_write_it",
+            ignored_case,
+        ),
+        ("julian_days_are_read_as_times", julian_days),
+        (
             "a_key_that_was_deleted_is_not_given_out_again_after_a_rollback",
             sequences,
         ),
@@ -682,6 +695,89 @@ fn expressions() -> Result {
     )?;
     place.plan()?;
     place.apply(&[])?;
+    Ok(())
+}
+
+/// The key of a table that refers to the key is moved, too.
+fn keys_that_refer() -> Result {
+    for (reason, refers) in [
+        (
+            "notes.order_id, notes.n refers",
+            "notes (order_id INTEGER, n INTEGER, FOREIGN KEY (order_id, n) REFERENCES lines)",
+        ),
+        (
+            "notes.order_id refers",
+            "notes (order_id INTEGER, n INTEGER, FOREIGN KEY (order_id, n) REFERENCES lines (ORDER_ID, n))",
+        ),
+        (
+            "notes.order_id refers",
+            "notes (order_id INTEGER REFERENCES single (Order_Id))",
+        ),
+        (
+            "notes.order_id refers",
+            "notes (order_id INTEGER REFERENCES single)",
+        ),
+    ] {
+        let place = Place::new(&format!(
+            "CREATE TABLE orders (id INTEGER PRIMARY KEY);
+             CREATE TABLE lines (order_id INTEGER NOT NULL REFERENCES orders, n INTEGER NOT NULL, PRIMARY KEY (order_id, n));
+             CREATE TABLE single (order_id INTEGER PRIMARY KEY REFERENCES orders);
+             CREATE TABLE {refers}"
+        ))?;
+        expect(&place.no_plan()?, &[reason, "that is moved itself"]);
+    }
+    Ok(())
+}
+
+fn other_columns() -> Result {
+    let place = Place::new(SMALL)?;
+    place.script(
+        "CREATE UNIQUE INDEX refs ON orders (ref); CREATE TABLE labels (ref TEXT REFERENCES orders (ref));
+         INSERT INTO labels VALUES ('b')",
+    )?;
+    place.plan()?;
+    place.apply(&[])?;
+    let joined =
+        "SELECT count(*) FROM labels JOIN orders USING (ref) WHERE typeof(orders.id) = 'blob'";
+    assert_eq!(place.value(joined)?, "1");
+    place.apply(&["--rollback"])?;
+    assert_eq!(place.value(STILL_OLD)?, "3");
+    Ok(())
+}
+
+fn ignored_case() -> Result {
+    let place = Place::new(
+        "CREATE TABLE orders (id TEXT COLLATE NOCASE PRIMARY KEY); CREATE TABLE lines (order_id TEXT REFERENCES orders (id));
+         INSERT INTO orders VALUES ('ABC'), ('d'); INSERT INTO lines VALUES ('abc'), ('D'), (NULL)",
+    )?;
+    let linked = "SELECT count(*) FROM lines JOIN orders ON orders.id = order_id";
+    for way in ["--finish", "--rollback"] {
+        place.plan()?;
+        place.apply(&[])?;
+        assert_eq!(place.value(linked)?, "2");
+        if way == "--finish" {
+            place.apply(&[way])?;
+            return Ok(());
+        }
+        place.apply(&[way])?;
+        assert_eq!(place.value(linked)?, "2");
+    }
+    Ok(())
+}
+
+/// One of SQLite's three forms of a time.
+fn julian_days() -> Result {
+    let place = Place::new(
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, created_at REAL); INSERT INTO orders VALUES
+         (1, julianday('2024-05-01 06:00')), (2, julianday('2023-05-01')), (3, 1700000000.5), (4, 1600000000)",
+    )?;
+    place.plan()?;
+    place.apply(&[])?;
+    let millis = "SELECT group_concat(substr(hex(id), 1, 12) || ' ' || CAST(created_at AS INTEGER), ', ') FROM (SELECT * FROM orders ORDER BY id)";
+    assert_eq!(
+        place.value(millis)?,
+        "0174876E8000 1600000000, 0187D49BE800 2460065, 018BCFE569F4 1700000000, 018F32BD0700 2460431"
+    );
     Ok(())
 }
 

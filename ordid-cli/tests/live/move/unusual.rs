@@ -19,7 +19,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 8] = [
+    let tests: [Test; 12] = [
         (
             "move::a_row_whose_old_key_is_updated_meanwhile_gets_its_new_key_and_keeps_its_references",
             updated_keys,
@@ -54,6 +54,26 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             "move::tables_and_schemas_have_dots_in_their_names",
             dots,
             &["postgres", "mariadb", "mysql"],
+        ),
+        (
+            "move::a_foreign_key_to_another_column_is_no_concern_of_a_move",
+            other_columns,
+            &["postgres", "mariadb", "mysql"],
+        ),
+        (
+            "move::a_default_that_reads_a_moved_column_is_refused",
+            defaults,
+            &["mariadb", "mysql"],
+        ),
+        (
+            "move::a_table_that_takes_no_column_at_once_is_refused",
+            not_instant,
+            &["mariadb", "mysql"],
+        ),
+        (
+            "move::an_index_with_a_collation_of_its_own_is_refused",
+            collations,
+            &["postgres"],
         ),
         (
             "move::tables_that_inherit_are_refused",
@@ -486,4 +506,88 @@ fn inheritance(url: &str) -> Result {
          CREATE TABLE orders_0 PARTITION OF orders FOR VALUES WITH (MODULUS 1, REMAINDER 0)",
     )?;
     Move::unplanned(url, "public.orders is partitioned")
+}
+
+fn other_columns(url: &str) -> Result {
+    let tables = match is_postgres(url) {
+        true => {
+            "CREATE TABLE orders (id bigserial PRIMARY KEY, code varchar(9) UNIQUE);
+             CREATE TABLE labels (code varchar(9) REFERENCES orders (code))"
+        }
+        false => {
+            "CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY, code varchar(9) UNIQUE);
+             CREATE TABLE labels (code varchar(9), FOREIGN KEY (code) REFERENCES orders (code))"
+        }
+    };
+    let rows = "INSERT INTO orders (code) VALUES ('a'), ('b'); INSERT INTO labels VALUES ('b')";
+    execute(url, &format!("{tables}; {rows}"))?;
+    Move::keeps(url, || {
+        expect_value(
+            url,
+            "SELECT count(*) FROM orders JOIN labels USING (code)",
+            "1",
+        )
+    })
+}
+
+/// Its column is renamed at the switch.
+fn defaults(url: &str) -> Result {
+    execute(
+        url,
+        "CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY);
+         CREATE TABLE `lines` (id int PRIMARY KEY, order_id bigint NOT NULL, tag varchar(40) DEFAULT (CONCAT('o-', order_id)),
+            FOREIGN KEY (order_id) REFERENCES orders (id))",
+    )?;
+    Move::unplanned(url, "lines has defaults (tag) that depend on order_id")?;
+    // One that comes after the plan is seen before the switch.
+    let default = "ALTER TABLE `lines` MODIFY tag varchar(40) DEFAULT";
+    execute(url, &format!("{default} 'order_id'"))?;
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    execute(url, &format!("{default} (CONCAT('o-', order_id))"))?;
+    expect(&this.refused(&["--resume"], 2)?, "default of tag")?;
+    execute(url, &format!("{default} 'order_id'"))?;
+    this.apply(&["--resume"])?;
+    this.apply(&["--finish"])?;
+    Ok(())
+}
+
+fn not_instant(url: &str) -> Result {
+    let create = "CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY)";
+    execute(url, &format!("{create} ROW_FORMAT=COMPRESSED"))?;
+    Move::unplanned(url, "has the row format COMPRESSED")?;
+    if block(url, "SELECT version() LIKE '%MariaDB%'")?[0][0] == "1" {
+        return Ok(());
+    }
+    execute(url, &format!("DROP TABLE orders; {create}"))?;
+    for number in 0..64 {
+        let add = format!("ALTER TABLE orders ADD COLUMN c{number} int, ALGORITHM=INSTANT");
+        execute(url, &add)?;
+    }
+    Move::unplanned(url, "has had 64 changes of columns at once")?;
+    execute(url, "OPTIMIZE TABLE orders")?;
+    Move::planned(url)?.apply(&[])?;
+    Ok(())
+}
+
+/// The new keys are UUIDs, which have none.
+fn collations(url: &str) -> Result {
+    execute(
+        url,
+        "CREATE TABLE orders (id text PRIMARY KEY DEFAULT gen_random_uuid()::text);
+         CREATE INDEX by_c ON orders (id COLLATE \"C\")",
+    )?;
+    Move::unplanned(
+        url,
+        "the index by_c of public.orders has a collation of its own",
+    )?;
+    let text = Move::new(url)?;
+    let mut plan = text.plan();
+    plan[5] = "uuid_v7:text";
+    printed(&plan, 0)?;
+    text.apply(&[])?;
+    text.apply(&["--finish"])?;
+    let definition = "SELECT indexdef FROM pg_indexes WHERE indexname = 'by_c'";
+    // The new column has that collation itself.
+    expect(&block(url, definition)?[0][0], "(id)")
 }

@@ -360,6 +360,30 @@ fn a_commit_that_lands_between_two_questions_is_no_recovery() {
     }
 }
 
+/// A router may send each query there. What is not found is then no sign that it is not committed.
+#[test]
+fn a_standby_that_is_behind_does_not_decide() {
+    let ways = [Way::PrepareTransaction, Way::Xa, Way::BoundXa];
+    for servers in ways.map(|way| servers_of([way; 3])) {
+        // The shard that decides has a fence of its own COMMIT.
+        servers[0].once("commit", Answer::FailsAfter(Failure::Lost));
+        servers[0].once("probe marker", Answer::Succeeds);
+        servers[0].times(9, "probe marker", Answer::Says(false));
+        // Of another one nothing is prepared any more.
+        servers[1].once("COMMIT PREPARED", Answer::FailsAfter(Failure::Lost));
+        servers[1].times(9, "probe marker", Answer::Says(false));
+        // And one is ended by a recovery.
+        servers[2].times(99, "COMMIT PREPARED", Answer::Fails(Failure::Lost));
+        let error = flush_all(&mut unit(), &servers).unwrap_err();
+        let outcomes = error.shards().unwrap();
+        assert!(outcomes[0].is_ok() && outcomes[1].is_ok(), "{error}");
+        assert!(outcomes[2].as_ref().unwrap_err().is_prepared(), "{error}");
+        servers[2].state().forget();
+        assert_eq!(recover(&servers).unwrap().committed.len(), 1);
+        assert_eq!((items(&servers), prepared(&servers)), ([2; 3], [0; 3]));
+    }
+}
+
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// Returns keys that are made as if it were so long ago.

@@ -13,7 +13,7 @@ use super::{
         model::{Kind, Value},
         profile::Part,
     },
-    Context, Found, Key, day, grouped, percent, plain,
+    Context, Found, Key, SAY_AGAIN, day, grouped, percent, plain,
 };
 use crate::engine::Engine;
 
@@ -112,7 +112,7 @@ fn moved(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                 counter.name
             ),
             Engine::Sqlite => format!("-- give each row a key: SQLite counts on from {highest}\nSELECT max({column}) FROM {table};"),
-            _ => format!("ALTER TABLE {table} MODIFY {column} {}{};", key.column.declared, not_null(key)),
+            _ => format!("{SAY_AGAIN}ALTER TABLE {table} MODIFY {column} {}{};", key.column.declared, not_null(key)),
         },
         ..Found::default()
     }))
@@ -238,7 +238,7 @@ fn key_space(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                         ""
                     };
                     format!(
-                        "ALTER TABLE {table} MODIFY {column} BIGINT{unsigned}{}{auto};",
+                        "{SAY_AGAIN}ALTER TABLE {table} MODIFY {column} BIGINT{unsigned}{}{auto};",
                         not_null(key)
                     )
                 }

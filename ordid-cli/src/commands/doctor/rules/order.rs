@@ -11,7 +11,7 @@ use super::{
         model::{Column, Kind, Table},
         profile::Spelling,
     },
-    Context, Found, Key, bytes_text, day, grouped, is_random, percent, plain,
+    Context, Found, Key, SAY_AGAIN, bytes_text, day, grouped, is_random, percent, plain,
 };
 use crate::engine::Engine;
 
@@ -210,7 +210,7 @@ fn lost(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
                 cost,
                 fix: format!(
                     "-- let programs make uuid_v7, or store version 1 in BINARY(16) by UUID_TO_BIN's order\n\
-                     ALTER TABLE {table} MODIFY {column} BINARY(16) NOT NULL;"
+                     {SAY_AGAIN}ALTER TABLE {table} MODIFY {column} BINARY(16) NOT NULL;"
                 ),
                 ..Found::default()
             }));

@@ -8,7 +8,7 @@ use super::{
         },
         model::{Column, Dangling, Kind, Reference, Table},
     },
-    Context, STRICT, grouped, plain, rows,
+    Context, SAY_AGAIN, STRICT, grouped, plain, rows,
 };
 use crate::engine::Engine;
 
@@ -254,8 +254,7 @@ fn types(context: &Context<'_>, table: &Table, reference: &Reference) -> Option<
                     .map(|collation| format!(" COLLATE {}", collation.name));
                 let null = if child.is_nullable { "" } else { " NOT NULL" };
                 format!(
-                    "-- a default and a comment of the column have to stand behind its type, too\n\
-                     {STRICT}ALTER TABLE {name} DROP FOREIGN KEY {0}, MODIFY {column} {1}{2}{null};\n\
+                    "{SAY_AGAIN}{STRICT}ALTER TABLE {name} DROP FOREIGN KEY {0}, MODIFY {column} {1}{2}{null};\n\
                      ALTER TABLE {name} ADD CONSTRAINT {0} FOREIGN KEY ({3}) REFERENCES {4} ({5}){6};",
                     sql.name(&reference.name),
                     key.declared,

@@ -11,7 +11,7 @@ use super::{
         model::{Compares, Kind, Value},
         profile::Spelling,
     },
-    Context, Found, Key, STRICT, bytes_text, grouped, plain,
+    Context, Found, Key, SAY_AGAIN, STRICT, bytes_text, grouped, plain,
 };
 use crate::engine::Engine;
 
@@ -181,7 +181,7 @@ fn collation(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             Engine::Postgres => context.retype(key.table, key.column, as_bytes(&table, &column)),
             Engine::Sqlite => String::new(),
             _ => format!(
-                "{STRICT}ALTER TABLE {table} MODIFY {column} CHAR({length}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL;"
+                "{SAY_AGAIN}{STRICT}ALTER TABLE {table} MODIFY {column} CHAR({length}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL;"
             ),
         },
         is_rebuild: sql.0 == Engine::Sqlite,
@@ -292,7 +292,7 @@ fn native(context: &Context<'_>, key: &Key<'_>) -> String {
             let null = if key.column.is_nullable { "" } else { " NOT NULL" };
             // In one statement: a client that goes on after an error would change texts into UUIDs of zeros.
             format!(
-                "{drop}SET STATEMENT sql_mode = CONCAT(@@SESSION.sql_mode, ',STRICT_ALL_TABLES') FOR ALTER TABLE {table} MODIFY {column} \
+                "{drop}{SAY_AGAIN}SET STATEMENT sql_mode = CONCAT(@@SESSION.sql_mode, ',STRICT_ALL_TABLES') FOR ALTER TABLE {table} MODIFY {column} \
                  {target}{null};"
             )
         }
@@ -303,23 +303,51 @@ fn native(context: &Context<'_>, key: &Key<'_>) -> String {
                 sql.name(&format!("{name}_new")),
                 sql.name(&format!("{name}_old")),
             );
-            let index = key.table.index_of(name).filter(|_| !key.is_primary);
-            let (drop_key, add_key) = match (key.is_primary, index) {
-                (true, _) => ("DROP PRIMARY KEY, ".to_owned(), "ADD PRIMARY KEY"),
-                (false, Some(index)) => (
-                    format!("DROP INDEX {}, ", sql.name(&index.name)),
-                    "ADD UNIQUE",
+            let index = match key.is_primary {
+                true => key.table.primary(),
+                false => key.table.index_of(name),
+            };
+            let (drop_key, add_key) = match index {
+                Some(index) if index.is_primary => {
+                    ("DROP PRIMARY KEY, ".to_owned(), "ADD PRIMARY KEY".to_owned())
+                }
+                Some(index) => {
+                    let index = sql.name(&index.name);
+                    (
+                        format!("DROP INDEX {index}, "),
+                        format!("ADD UNIQUE {index}"),
+                    )
+                }
+                None => (String::new(), "ADD UNIQUE".to_owned()),
+            };
+            let columns = index.map_or_else(|| vec![name.clone()], |it| it.columns.clone());
+            if columns.iter().any(String::is_empty) {
+                let index = index.map_or_else(String::new, |it| plain(&it.name));
+                return format!(
+                    "{drop}-- the index {index} has a part of a column or an expression: give {} a new column, and make the index again",
+                    plain(&table)
+                );
+            }
+            let others: Vec<&str> = (key.table.indexes.iter())
+                .filter(|it| it.columns.contains(name) && index.is_none_or(|of| of.name != it.name))
+                .map(|it| it.name.as_str())
+                .collect();
+            let again = match others.is_empty() {
+                true => String::new(),
+                false => format!(
+                    "-- these indexes have the old column then, and have to be made again: {}\n",
+                    others.join(", ")
                 ),
-                (false, None) => (String::new(), "ADD UNIQUE"),
             };
             // The texts stay: without strict mode, and with a client that goes on after a failed UPDATE, they would be lost.
             format!(
-                "{drop}{STRICT}ALTER TABLE {table} ADD COLUMN {new} {target};\n\
+                "{drop}{SAY_AGAIN}{again}{STRICT}ALTER TABLE {table} ADD COLUMN {new} {target};\n\
                  UPDATE {table} SET {new} = UNHEX(REPLACE({column}, '-', ''));\n\
                  ALTER TABLE {table} {drop_key}CHANGE {column} {old} {} NULL, CHANGE {new} {column} {target} NOT NULL, \
-                 {add_key} ({column});\n\
+                 {add_key} ({});\n\
                  -- once all programs work: ALTER TABLE {} DROP COLUMN {}",
                 key.column.declared,
+                sql.names(&columns),
                 plain(&table),
                 plain(&old)
             )

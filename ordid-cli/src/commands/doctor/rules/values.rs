@@ -9,7 +9,7 @@ use super::{
         model::{Kind, Value},
         profile::{FEW, Spelling},
     },
-    Context, Found, Key, STRICT, grouped, percent, plain, time,
+    Context, Found, Key, SAY_AGAIN, STRICT, grouped, percent, plain, time,
 };
 use crate::engine::Engine;
 
@@ -210,7 +210,7 @@ fn padded(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
         query: format!("SELECT count(*) FROM {table} WHERE {}", context.sql.finds(&key.column.name, &short)),
         cost: format!("{}, {} bytes of each key are padding", key.size(), length_of - longest),
         fix: format!(
-            "{STRICT}ALTER TABLE {table} MODIFY {column} VARBINARY({length}) NOT NULL;\n\
+            "{SAY_AGAIN}{STRICT}ALTER TABLE {table} MODIFY {column} VARBINARY({length}) NOT NULL;\n\
              UPDATE {table} SET {column} = LEFT({column}, {longest}) WHERE RIGHT({column}, {0}) = X'{1}';\n\
              ALTER TABLE {table} MODIFY {column} BINARY({longest}) NOT NULL;",
             length_of - longest,

@@ -4,7 +4,7 @@
 use super::{Writer, column_exists, index_exists};
 use crate::migration::{
     model::Guard,
-    mysql::of,
+    mysql::{of, reads_in_default},
     subject::{Column, Index, Moved, literal},
 };
 
@@ -94,6 +94,10 @@ impl Writer<'_> {
                     literal(&table.schema),
                     literal(&table.name),
                     literal(&format!("%`{}`%", name(column)))
+                ));
+                parts.push(format!(
+                    "SELECT CONCAT('default of ', column_name, {title}) FROM information_schema.columns WHERE {here} AND {}",
+                    reads_in_default(&name(column))
                 ));
                 parts.push(format!(
                     "SELECT CONCAT('generated column ', column_name, {title}) FROM information_schema.columns WHERE {here} AND \
