@@ -342,19 +342,15 @@ impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
     }
 
     /// Diesel's transaction manager counts the transactions that it has begun, so it begins this one, too, unless it is
-    /// to begin by `XA START`.
-    ///
-    /// SQLite's is not `BEGIN IMMEDIATE`: what is sent first writes, which takes the same lock and waits as
-    /// long for it.
+    /// to begin by a statement such as `BEGIN IMMEDIATE` or `XA START`.
     async fn begin(&mut self, begin: Begin<'_>) -> Result<Transaction<'_, K, C>, Error> {
         let connection = self.get();
         let failed = |error| Error::begin(classify::<K::DB>(error, false));
-        let own = engine::<K::DB>().begin;
         if let Some(ask) = begin.ask {
             let asked = Transaction::<K, C>::ask(connection, begin.scope, ask).await;
             asked.map_err(failed)?;
         }
-        let mut transaction = match begin.statement.filter(|_| begin.statement != own) {
+        let mut transaction = match begin.statement {
             None => {
                 let begun = K::control(connection, Control::Begin).await;
                 begun.map_err(failed)?;

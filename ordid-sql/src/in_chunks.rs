@@ -22,7 +22,6 @@ use crate::{
     EngineProfile, FlushError, Flushed, Markers, Marks, PendingRows, Plan, Table, Tally,
     UpsertStep,
     flush_run::new_id,
-    marker::may_be_removed,
     plan::Inseparable,
     spi::{RowBinder, TransactionScope},
 };
@@ -329,9 +328,8 @@ impl ChunkedFlush {
             None if self.done >= plan.rows() => return Ok(None),
             None => {
                 let chunk = next_rows(plan, rows, self.done, limits)?;
-                if self.time.is_none() || may_be_removed(self.marker()) {
-                    self.time = Some(time_of(new_id()));
-                }
+                // Nothing of it is in doubt, so an earlier try needs no time any more. There is half a day from now on.
+                self.time = Some(time_of(new_id()));
                 chunk
             }
         };
@@ -369,8 +367,8 @@ impl ChunkedFlush {
     }
 
     #[cfg(test)]
-    pub(crate) fn made_long_ago(&mut self) {
-        (self.id, self.time) = (Uuid::nil(), Some(0));
+    pub(crate) fn made_at(&mut self, millis: u64) {
+        (self.id, self.time) = (Uuid::nil(), Some(millis));
     }
 
     /// Returns what was written.

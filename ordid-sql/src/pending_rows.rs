@@ -12,6 +12,7 @@ use crate::{
     Action, Chunk, Columns, EngineProfile, Plan, Table, Upsert,
     entities::EntitiesOf,
     list::TypeOf,
+    plan::Orders,
     rows::{Rows, TypelessRows},
 };
 use ordid_core::{
@@ -363,10 +364,19 @@ impl<S: RowSink + 'static> PendingRows<S> {
     /// comes twice, rows that refer to each other in a circle of foreign keys none of which can be
     /// NULL or deferred, and a row with more columns than a statement has parameters.
     pub fn plan(&mut self, engine: &EngineProfile) -> Result<Plan, Error> {
+        self.plan_by(engine, Orders::ByAllTables)
+    }
+
+    /// As [`plan`](Self::plan), with an order that these tables decide.
+    pub(crate) fn plan_by(
+        &mut self,
+        engine: &EngineProfile,
+        orders: Orders,
+    ) -> Result<Plan, Error> {
         let rows = self.rows.iter_mut();
         let mut rows: Vec<&mut dyn TypelessRows> = rows.map(|rows| rows as _).collect();
         rows.iter_mut().try_for_each(|rows| rows.sort())?;
-        Plan::of(&mut rows, engine)
+        Plan::of(&mut rows, engine, orders)
     }
 
     /// Returns the tables, in the order in which their types were first added.

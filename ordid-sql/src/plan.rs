@@ -1,6 +1,6 @@
 //! The order of statements.
 
-use std::ops::Range;
+use std::{collections::HashSet, ops::Range};
 
 use petgraph::{algo::tarjan_scc, graph::DiGraph};
 
@@ -239,11 +239,21 @@ fn check_names(table: &Table, engine: &EngineProfile) -> Result<(), Error> {
     }
 }
 
+/// Which tables decide the order of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Orders {
+    /// Also those for whose rows there is only room.
+    ByAllTables,
+    /// A journal keeps no others, and a process that resumes it has to have the same order.
+    ByTablesWithRows,
+}
+
 impl Plan {
     /// Plans rows that were sorted, and puts those of circles into the order of sending.
     pub(crate) fn of(
         rows: &mut [&mut dyn TypelessRows],
         engine: &EngineProfile,
+        orders: Orders,
     ) -> Result<Self, Error> {
         let rules = Rules {
             engine: engine.name,
@@ -261,8 +271,9 @@ impl Plan {
             let table = &tables[*table];
             (table.schema, table.name, table.columns)
         });
+        let orders = |table: &Table| orders == Orders::ByAllTables || table.all_rows() > 0;
         let mut plan = Self {
-            tables: components(&tables, &by_name, |_| true).concat(),
+            tables: components(&tables, &by_name, orders).concat(),
             ..Self::default()
         };
         let mut fix_ups = Vec::new();
@@ -303,7 +314,7 @@ impl Plan {
         // A table between two others orders these, also if none of its rows is deleted: the database may delete some
         // (`ON DELETE CASCADE`).
         let mut with_deletes = Vec::new();
-        for together in components(&tables, &by_name, |_| true) {
+        for together in components(&tables, &by_name, orders) {
             let mut together_by_name = by_name.clone();
             together_by_name.retain(|table| together.contains(table));
             with_deletes.extend(components(&tables, &together_by_name, |it| it.deletes > 0));
@@ -627,7 +638,45 @@ fn upserts_of(
         last.extend(moved);
         first = stay;
     }
-    (first, last)
+    (
+        parents_first(first, tables, rows),
+        parents_first(last, tables, rows),
+    )
+}
+
+/// Orders tables with upserted rows so that a table goes behind the others to whose upserted rows it refers. Those that refer to
+/// each other stay as they are.
+fn parents_first(of: Vec<usize>, tables: &[Table], rows: &[&mut dyn TypelessRows]) -> Vec<usize> {
+    if of.len() < 2 {
+        return of;
+    }
+    let keys: Vec<_> = of
+        .iter()
+        .map(|it| (*it, rows[*it].upserted_keys()))
+        .collect();
+    let parents_of = |table: usize| {
+        let mut found = HashSet::new();
+        rows[table].upserted_parents(&mut |parent, key| {
+            let parent = &tables[table].parents[parent];
+            let targets = keys.iter().filter(|(target, keys)| {
+                *target != table
+                    && parent.is(tables[*target].entity, tables[*target].key)
+                    && keys.contains(&key)
+            });
+            found.extend(targets.map(|(target, _)| *target));
+        });
+        found
+    };
+    let mut parents: Vec<_> = of.iter().map(|it| (*it, parents_of(*it))).collect();
+    let (mut ordered, mut in_order) = (HashSet::new(), Vec::with_capacity(of.len()));
+    while !parents.is_empty() {
+        let is_free = |(_, parents): &(usize, HashSet<usize>)| parents.is_subset(&ordered);
+        let next = parents.iter().position(is_free).unwrap_or_default();
+        let (table, _) = parents.remove(next);
+        ordered.insert(table);
+        in_order.push(table);
+    }
+    in_order
 }
 
 /// Says whether a key is that of a row of some rows.

@@ -1,7 +1,7 @@
 //! The order of the rows of one entity type: what is inserted, updated and deleted.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     ops::Range,
 };
 
@@ -262,6 +262,71 @@ impl<S: RowSink + 'static> Rows<S> {
         rows.start + new
     }
 
+    /// Puts upserted rows behind those of them that they refer to, in a table that refers to itself: by depth, and then by key.
+    /// Rows that refer to each other in a circle come last.
+    fn sort_upserts(&mut self, table: &Table) {
+        let own = table.parents.iter();
+        let own: Vec<bool> = own.map(|it| it.is(table.entity, table.key)).collect();
+        if !own.contains(&true) {
+            return;
+        }
+        for (set, start) in table.column_sets.iter().zip(&self.column_sets) {
+            if set.found_by.is_none() || set.rows < 2 {
+                continue;
+            }
+            let range = *start..start + set.rows;
+            let updates = self.updates.as_deref();
+            let places: Vec<usize> = range.clone().map(|it| place(updates, it)).collect();
+            let key = |place: &usize| self.entities.key(Kept::Updates, *place);
+            let positions: HashMap<_, _> = places.iter().map(key).zip(0..).collect();
+            let mut children = vec![Vec::new(); places.len()];
+            let mut parents = vec![0; places.len()];
+            let mut falls = false;
+            for (child, place) in places.iter().enumerate() {
+                let visit = &mut |parent: usize, key| {
+                    if let (true, Some(parent)) = (own[parent], positions.get(&key))
+                        && *parent != child
+                    {
+                        children[*parent].push(child);
+                        parents[child] += 1;
+                        falls |= *parent > child;
+                    }
+                };
+                self.entities.parents(Kept::Updates, *place, visit);
+            }
+            if !falls {
+                continue;
+            }
+            let mut depths = vec![usize::MAX; places.len()];
+            let free = (0..places.len()).filter(|it| parents[*it] == 0);
+            let mut level: Vec<usize> = free.collect();
+            for depth in 0.. {
+                if level.is_empty() {
+                    break;
+                }
+                let mut next = Vec::new();
+                for row in level {
+                    depths[row] = depth;
+                    for child in &children[row] {
+                        parents[*child] -= 1;
+                        if parents[*child] == 0 {
+                            next.push(*child);
+                        }
+                    }
+                }
+                level = next;
+            }
+            let mut sorted: Vec<usize> = (0..places.len()).collect();
+            sorted.sort_by_key(|row| depths[*row]);
+            let order = self
+                .updates
+                .get_or_insert_with(|| (0..table.updates).collect());
+            for (to, row) in order[range].iter_mut().zip(sorted) {
+                *to = places[row];
+            }
+        }
+    }
+
     /// Writes a row of an action's list, and of its columns these alone.
     pub(crate) fn write_only(&self, action: Action, row: usize, columns: &[usize], sink: &mut S) {
         sink.begin_row(Columns::Only(columns));
@@ -351,6 +416,7 @@ impl<S: RowSink + 'static> TypelessRows for Rows<S> {
             self.column_sets.push(next);
             next += set.rows;
         }
+        self.sort_upserts(&table);
         Ok(())
     }
 

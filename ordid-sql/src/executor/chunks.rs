@@ -8,6 +8,7 @@ use super::{Link, Result, deadline::Deadline};
 use crate::{
     Attempt, ChunkLimits, EngineProfile, Flushed, Marks, Plan, Work,
     in_chunks::{ChunkedFlush, check_chunks, check_transaction, outline},
+    plan::Orders,
     spi::{ConnectionSource, FlushConnection, RowBinder, TransactionScope},
     text::Writer,
 };
@@ -133,12 +134,13 @@ impl<B: RowBinder> Work<B> {
         engine: &EngineProfile,
         wanted: TransactionScope,
     ) -> std::result::Result<Plan, Error> {
-        let plan = self.rows.plan(engine)?;
-        match (self.limits, wanted) {
-            (Some(limits), TransactionScope::Transaction) if limits.keeps_tenants() => {
-                plan.by_tenant(&self.rows)
-            }
-            _ => Ok(plan),
+        let (Some(limits), TransactionScope::Transaction) = (self.limits, wanted) else {
+            return self.rows.plan(engine);
+        };
+        let plan = self.rows.plan_by(engine, Orders::ByTablesWithRows)?;
+        match limits.keeps_tenants() {
+            true => plan.by_tenant(&self.rows),
+            false => Ok(plan),
         }
     }
 

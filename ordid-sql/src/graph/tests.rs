@@ -210,7 +210,7 @@ pub(crate) fn planned<D: FlushDialect>(given: &mut [Given]) -> Result<Plan, Erro
         given.sort()?;
         rows.push(given);
     }
-    Plan::of(&mut rows, &D::PROFILE)
+    Plan::of(&mut rows, &D::PROFILE, crate::plan::Orders::ByAllTables)
 }
 
 /// A foreign key that can be NULL, and is checked at once.
@@ -352,6 +352,16 @@ fn rows_that_are_upserted_in_a_circle_go_before_those_that_may_refer_to_them() {
         sent(&plan),
         [(Action::Insert, 0, 0..1), (find, 1, 0..1), (find, 0, 0..1)]
     );
+
+    // All of them are upserted, and the later table by name has the parent.
+    let mut given = schema(&[vec![not_null(1)], vec![to(0)]]);
+    given[0].updates = vec![row(11, &[1])];
+    given[1].updates = vec![row(1, &[77])];
+    for table in &mut given {
+        table.table.column_sets = vec![upserts(1)].into();
+    }
+    let plan = planned::<MySql>(&mut given).unwrap();
+    assert_eq!(sent(&plan), [(find, 1, 0..1), (find, 0, 0..1)]);
 
     // The same in one table.
     for (up, is_first) in [(0, true), (12, false)] {

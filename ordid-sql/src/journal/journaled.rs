@@ -1,6 +1,6 @@
 //! A journal, and the types whose rows it keeps.
 
-use std::{any::TypeId, fmt};
+use std::{any::TypeId, fmt, time::Duration};
 
 use serde_core::{Serialize, de::DeserializeOwned};
 
@@ -19,6 +19,7 @@ use super::{
 };
 use ordid_core::{
     Error,
+    clock::{Clock as _, SystemClock},
     entity::{Fields, OrderedKey, RawKeyOf},
     key::KeyType as _,
     uuid::Uuid,
@@ -558,11 +559,16 @@ struct Pending {
     is_last: bool,
 }
 
+/// Up to which age a unit is sent again under the same key, if nothing was written. If the process is killed then, the next one
+/// has the rest of the half day to find out.
+const USED_AGAIN: Duration = Duration::from_secs(60 * 60);
+
 impl Held {
-    /// Returns whether it has to be written anew before it is sent: its marker row would look as if it might have been
+    /// Returns whether it has to be written anew before it is sent: its marker row would soon look as if it might have been
     /// removed already, so that a lost COMMIT could not be resolved.
     fn is_outdated(&self) -> bool {
-        !self.in_doubt && self.chunk.is_none() && marker::may_be_removed(self.id)
+        let first = marker::first_marker_since(USED_AGAIN, SystemClock.now());
+        !self.in_doubt && self.chunk.is_none() && self.id < first
     }
 
     fn attempt(&self) -> Attempt {

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::graph::tests::{Given, planned, row, schema, to};
+use crate::graph::tests::{Given, Link, planned, row, schema, to};
 use ordid_core::storage::dialect::{Oracle, Postgres, SqlServer};
 
 /// Tables with as many rows as given, the keys of which do not matter.
@@ -80,6 +80,28 @@ fn children_are_deleted_first_also_over_a_table_without_deletes() {
         let actions: Vec<_> = plan.actions().collect();
         assert_eq!(actions, [(Action::Delete, 2), (Action::Delete, 0)]);
     }
+}
+
+/// A journal does not have the table between them.
+#[test]
+fn tables_without_rows_do_not_order_the_chunks_of_a_flush() {
+    let plan = |links: &[Vec<Link>]| {
+        let mut given = schema(links);
+        let last = given.len() - 1;
+        for (table, name, key) in [(0, "z", 1), (last, "a", 3)] {
+            given[table].table.name = name;
+            given[table].deletes = vec![row(key, &vec![9; links[table].len()])];
+        }
+        let mut rows: Vec<&mut dyn TypelessRows> = given.iter_mut().map(|it| it as _).collect();
+        let orders = Orders::ByTablesWithRows;
+        let plan = Plan::of(&mut rows, &EngineProfile::POSTGRES, orders).unwrap();
+        let of_last = plan.actions().map(|(_, table)| table == last);
+        of_last.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        plan(&[vec![], vec![to(0)], vec![to(1)]]),
+        plan(&[vec![], vec![]])
+    );
 }
 
 #[test]

@@ -71,6 +71,19 @@ struct Member {
     team: TeamId,
 }
 
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, sqlx)]
+struct PlaceId(Uuid);
+
+/// A place that may be in another one.
+#[derive(OrderedKey)]
+#[ordid(table = "places")]
+struct Place {
+    id: PlaceId,
+    #[ordid(parent)]
+    above: Option<PlaceId>,
+}
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let name = "a_row_that_is_never_committed_is_not_left_alone";
     let null = "rows_with_null_where_they_are_looked_for_are_read_by_their_keys";
@@ -144,11 +157,13 @@ async fn in_a_circle<DB: Backend>(pool: Pool<DB>, leader: &str, later: &str) -> 
 where
     Team: Entity<DB>,
     Member: Entity<DB>,
+    Place: Entity<DB>,
 {
     let (key, _) = leader.split_once(' ').unwrap_or((leader, ""));
     let tables = format!(
         "CREATE TABLE teams (id {key} NOT NULL PRIMARY KEY, leader {leader}); \
          CREATE TABLE members (id {key} NOT NULL PRIMARY KEY, team {key} NOT NULL, FOREIGN KEY (team) REFERENCES teams (id)); \
+         CREATE TABLE places (id {key} NOT NULL PRIMARY KEY, above {key}, FOREIGN KEY (above) REFERENCES places (id)); \
          {later} {}",
         flushes_table::<DB>()
     );
@@ -192,6 +207,25 @@ where
     work.upsert(leader);
     work.upsert(led);
     assert_eq!(work.flush(&pool).await?.rows(), 3);
+
+    // None is inserted, and the parent's table has the later name.
+    let team = Team {
+        id: TeamId::generate(),
+        leader: None,
+    };
+    work.upsert(member(team.id));
+    work.upsert(team);
+    assert_eq!(work.flush(&pool).await?.rows(), 2);
+
+    // Each one has a lower key than the one above it.
+    let ids: Vec<PlaceId> = (0..250).map(|_| PlaceId::generate()).collect();
+    for (place, id) in ids.iter().enumerate() {
+        work.upsert(Place {
+            id: *id,
+            above: ids.get(place + 1).copied(),
+        });
+    }
+    assert_eq!(work.flush(&pool).await?.rows(), 250);
     Ok(())
 }
 

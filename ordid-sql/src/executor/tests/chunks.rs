@@ -129,7 +129,7 @@ fn a_chunk_has_a_marker_row_of_its_own_time() {
             let mut work = in_chunks(5, 2);
             flush(&mut work, Source::new(&server)).unwrap_err();
             // The next day.
-            work.chunked.as_mut().unwrap().made_long_ago();
+            work.chunked.as_mut().unwrap().made_at(0);
             server.log();
             server.once("2 commit", answer);
             let flushed = match is_left {
@@ -147,6 +147,27 @@ fn a_chunk_has_a_marker_row_of_its_own_time() {
             assert_eq!(count("insert items 3:c 4:d"), sent);
         }
     }
+}
+
+/// Otherwise a program that is killed then would have only the rest of the half day to resume it.
+#[test]
+fn a_chunk_that_was_refused_begins_anew() {
+    let server = Server::default();
+    server.once("1 commit", Answer::Succeeds).times(
+        2,
+        "insert items 3",
+        Answer::Fails(Failure::Refused),
+    );
+    let mut work = in_chunks(5, 2);
+    flush(&mut work, Source::new(&server)).unwrap_err();
+    let now = ordid_core::clock::Clock::now(&ordid_core::clock::SystemClock).as_unix_millis();
+    work.chunked
+        .as_mut()
+        .unwrap()
+        .made_at(now - 11 * 60 * 60 * 1_000);
+    flush(&mut work, Source::new(&server)).unwrap_err();
+    let made = work.chunked.as_ref().unwrap().marker().as_u128() >> 80;
+    assert!(made >= u128::from(now), "{made} and {now}");
 }
 
 #[test]

@@ -1,11 +1,16 @@
 //! SQLite in files.
 
-use diesel::{prelude::*, sql_types::Text};
+use std::{thread, time::Duration};
+
+use diesel::{connection::SimpleConnection as _, prelude::*, sql_types::Text};
 use libtest_mimic::Trial;
+use ordid::{KeyType as _, OrderedKey};
+use ordid_diesel::{Retry, UnitOfWork};
 
 use crate::{
+    Outcome,
     engine::{add_all, engine},
-    keys::Long,
+    keys::{Long, Native},
     print_schema::sqlite as printed,
     scratch::in_file,
     tables::tables,
@@ -41,6 +46,47 @@ fn plan(connection: &mut SqliteConnection, key: Long) -> QueryResult<String> {
     Ok(lines.into_iter().map(|it| it.detail).collect())
 }
 
+diesel::table! {
+    notes (id) { id -> Binary, body -> Text, }
+}
+
+#[derive(OrderedKey)]
+#[diesel(table_name = notes)]
+#[ordid(diesel)]
+struct Note {
+    id: Native,
+    body: String,
+}
+
+/// What reads first in a transaction that is not `IMMEDIATE` cannot write behind another writer, however long it may wait.
+fn upserts_wait(file: &str) -> Outcome {
+    let mut connection = SqliteConnection::establish(file)?;
+    connection.batch_execute(
+        "PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 20000;
+         CREATE TABLE notes (id BLOB NOT NULL PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
+    )?;
+    let mut other = SqliteConnection::establish(file)?;
+    other.batch_execute("BEGIN IMMEDIATE; INSERT INTO notes VALUES (x'00', 'other')")?;
+    let writer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        other.batch_execute("COMMIT")
+    });
+    let mut work = UnitOfWork::new().with_retry(Retry::NONE).without_record();
+    work.upsert(Note {
+        id: Native::generate(),
+        body: "waits".to_owned(),
+    });
+    work.flush(&mut connection)?;
+    writer.join().expect("it has ended")?;
+    assert_eq!(notes::table.count().get_result(&mut connection), Ok(2));
+    Ok(())
+}
+
 pub fn trials(trials: &mut Vec<Trial>) {
     add_all(trials, "sqlite", tests(), in_file);
+    in_file(
+        trials,
+        "upserts_wait_for_another_writer_and_write_then",
+        upserts_wait,
+    );
 }
