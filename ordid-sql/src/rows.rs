@@ -523,9 +523,13 @@ fn refused(table: &str, conflict: Conflict, key_text: &dyn Fn(Kept, usize) -> St
                 Kept::Updates => "updated",
                 Kept::Deletes => "deleted",
             });
+            let or = match (left, right) {
+                (Kept::Inserts, Kept::Updates) => ", or change the entity before you add it",
+                _ => "",
+            };
             format!(
                 "the row of {table} with the key {} is to be {what} and {and} at once; flush one \
-                 before the other",
+                 before the other{or}",
                 key_text(left, place)
             )
         }

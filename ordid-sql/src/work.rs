@@ -304,7 +304,7 @@ impl<B: RowBinder> Work<B> {
         if self.unresolved.is_some() || self.keeper.is_in_doubt() {
             return Err(Error::plan(
                 "the answer to the last COMMIT was lost, so the rows may be there already: `flush` the unit of work again, which \
-                 asks the database first, or look for one of the keys and `clear` it",
+                 asks the database first, or look for its rows and changes and `clear` it",
             ));
         }
         match self.keeper.has_unit() {
@@ -320,7 +320,7 @@ impl<B: RowBinder> Work<B> {
         Error::plan(
             "the answer to the last COMMIT was lost, and the unit of work has changed since: the rows that it may \
              have written cannot be told from the others; after such an error, flush again before you add, update \
-             or delete; now look for one of the keys in the database, `clear` the unit of work, and add what is \
+             or delete; now look for its rows and changes in the database, `clear` the unit of work, and add what is \
              missing",
         )
     }

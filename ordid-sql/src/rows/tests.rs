@@ -315,7 +315,10 @@ fn a_key_in_two_lists_is_an_error_that_names_it() {
     pending_rows.delete(&node(2, 0), Registration::in_key_order::<Node>);
     assert!(pending_rows.plan(&EngineProfile::MYSQL).is_ok());
     pending_rows.update(node(7, 0), Registration::in_key_order::<Node>);
-    assert_eq!(refused(&mut pending_rows), says("inserted and updated"));
+    assert_eq!(
+        refused(&mut pending_rows),
+        says("inserted and updated") + ", or change the entity before you add it"
+    );
     pending_rows.rows_mut::<Node>().remove(1);
     pending_rows.delete(&node(7, 0), Registration::in_key_order::<Node>);
     assert_eq!(refused(&mut pending_rows), says("updated and deleted"));
