@@ -137,8 +137,13 @@ impl<C: Begin> FlushConnection for Source<'_, C> {
             }
             None => begun(self.on, options, begin.ask, begin.defer).await,
         };
-        let transaction =
-            begun.map_err(|error| Error::begin(classify(self.backend, error, false)))?;
+        let transaction = begun.map_err(|(error, is_over)| {
+            let error = Error::begin(classify(self.backend, error, false));
+            match is_over && !is_own {
+                true => error.with_transaction_over(),
+                false => error,
+            }
+        })?;
         Ok(Open {
             backend: self.backend,
             is_own,
@@ -160,21 +165,26 @@ fn mode(statement: &str) -> Result<SqliteTransactionMode, Error> {
     }
 }
 
+/// Begins a transaction or a savepoint. An error says whether SQLx has rolled back the transaction around it: it does so if the
+/// database makes no savepoint, as PostgreSQL does where an earlier statement has failed.
 async fn begun<C>(
     on: &C,
     options: TransactionOptions,
     ask: Option<&str>,
     defer: Option<&str>,
-) -> Result<DatabaseTransaction, DbErr>
+) -> Result<DatabaseTransaction, (DbErr, bool)>
 where
     C: ConnectionTrait + TransactionTrait<Transaction = DatabaseTransaction>,
 {
     if let Some(ask) = ask {
-        on.execute_unprepared(ask).await?;
+        let asked = on.execute_unprepared(ask).await;
+        asked.map_err(|error| (error, false))?;
     }
-    let transaction = on.begin_with_options(options).await?;
+    let begun = on.begin_with_options(options).await;
+    let transaction = begun.map_err(|error| (error, true))?;
     if let Some(defer) = defer {
-        transaction.execute_unprepared(defer).await?;
+        let deferred = transaction.execute_unprepared(defer).await;
+        deferred.map_err(|error| (error, false))?;
     }
     Ok(transaction)
 }

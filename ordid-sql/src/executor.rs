@@ -462,11 +462,12 @@ impl<B: RowBinder> Work<B> {
         );
         let gid = gid.as_deref();
         let start = gid.and_then(|gid| two_phase.begin(gid));
+        let usual = Begin::of(scope, writer.engine);
         let begin = Begin {
-            statement: start.as_deref().or(writer.engine.begin),
+            statement: start.as_deref().or(usual.statement),
             defer: writer.engine.defer.filter(|_| run.plan().defers()),
             uses_bulk: bulks.iter().any(Option::is_some),
-            ..Begin::of(scope, writer.engine)
+            ..usual
         };
         let mut transaction = match connection.begin(begin).await {
             Ok(transaction) => {

@@ -465,6 +465,14 @@ impl<D> FlushError<D> {
         self
     }
 
+    /// Says that the user's transaction has ended, and with it what was before the savepoint that could not be made. For
+    /// adapters.
+    #[must_use]
+    pub fn with_transaction_over(mut self) -> Self {
+        self.set_rest(Rest::Over);
+        self
+    }
+
     pub(crate) fn set_rest(&mut self, rest: Rest) {
         self.0.rest = rest;
     }

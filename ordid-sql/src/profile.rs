@@ -58,7 +58,7 @@ pub struct EngineProfile {
     /// this to `false` for such a server.
     pub bulk: bool,
     /// The statement that opens a transaction which will write, if the library's own statement is not the right one.
-    /// Diesel and the `oracle` crate begin transactions in their own way, so this setting changes nothing for them.
+    /// The `oracle` crate begins transactions in its own way, so this setting changes nothing for it.
     pub begin: Option<&'static str>,
     /// The statement after which constraints that are declared `DEFERRABLE` are checked at COMMIT; `None`
     /// where the engine has no such constraints.

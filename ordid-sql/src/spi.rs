@@ -269,7 +269,10 @@ impl Begin<'_> {
         let ask = engine.ask_before_savepoint;
         Self {
             scope,
-            statement: engine.begin,
+            // In the user's transaction it would fail, or commit what is before it.
+            statement: engine
+                .begin
+                .filter(|_| scope == TransactionScope::Transaction),
             ask: ask.filter(|_| scope == TransactionScope::Savepoint),
             ..Self::PLAIN
         }

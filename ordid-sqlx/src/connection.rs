@@ -86,8 +86,12 @@ impl<'c, DB: Backend> SqlxConnection<'c, DB> {
     async fn from_pool_after_loss(pool: &Pool<DB>) -> Result<Self, sqlx::Error> {
         for _ in 0..pool.options().get_max_connections() {
             let mut open = Self::from_pool(pool).await?;
+            // If this is dropped, the answer of the ping is still to come.
+            open.state.set_busy(true);
             let ping: BoxFuture<'_, _> = Box::pin(open.connection().0.ping());
-            if ping.await.is_ok() {
+            let answered = ping.await.is_ok();
+            open.state.set_busy(false);
+            if answered {
                 return Ok(open);
             }
             open.state.lose();
@@ -190,10 +194,17 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
             Some(sql) => DB::run_script(connection, SqlStr::from_static(sql)).await,
             None => Ok(()),
         };
+        // With each error, whether it is the savepoint that the database has refused.
         let begun = match (asked, statement) {
-            (Err(error), _) => Err(error),
-            (Ok(()), Some(statement)) => connection.begin_with(statement).await,
-            (Ok(()), None) => connection.begin().await,
+            (Err(error), _) => Err((error, false)),
+            (Ok(()), Some(statement)) => {
+                let begun = connection.begin_with(statement).await;
+                begun.map_err(|error| (error, false))
+            }
+            (Ok(()), None) => {
+                let begun = connection.begin().await;
+                begun.map_err(|error| (error, begin.scope == TransactionScope::Savepoint))
+            }
         };
         state.beginning.store(false, Ordering::Relaxed);
         let begun = match begun {
@@ -207,13 +218,22 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
                 // A statement of the profile's own leaves it out.
                 let setting =
                     DB::Bulk::SETTING.filter(|_| begin.uses_bulk && begin.statement.is_some());
-                open.run_all([setting, begin.defer]).await.map(|()| open)
+                let set = open.run_all([setting, begin.defer]).await;
+                set.map(|()| open).map_err(|error| (error, false))
             }
             Err(error) => Err(error),
         };
-        begun.map_err(|error| {
+        begun.map_err(|(error, is_savepoint)| {
             state.set_busy(false);
-            not_begun(error)
+            match &error {
+                // A statement of the user's has ended it, such as DDL on MySQL: SQLx sees no transaction behind the savepoint.
+                sqlx::Error::BeginFailed if is_savepoint => Error::no_transaction("connection"),
+                // SQLx rolls back the transaction, too. PostgreSQL makes no savepoint where an earlier statement has failed.
+                sqlx::Error::Database(_) if is_savepoint => {
+                    not_begun(error).with_transaction_over()
+                }
+                _ => not_begun(error),
+            }
         })
     }
 

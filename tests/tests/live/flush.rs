@@ -17,7 +17,7 @@ use ordid::{
     uuid::Uuid,
 };
 use ordid_sqlx::{Entity, UnitOfWork};
-use sqlx::{Connection as _, Pool};
+use sqlx::{Connection as _, MySql, Pool, Postgres};
 
 use crate::{
     Outcome,
@@ -343,6 +343,46 @@ async fn an_open_transaction_is_respected<DB: Flushes>(pool: Pool<DB>) -> Outcom
     work.clear();
     let names: Vec<String> = DB::texts(&pool, "SELECT name FROM customers ORDER BY id").await?;
     assert_eq!(names, ["one", "three"]);
+    Ok(())
+}
+
+/// PostgreSQL makes no savepoint behind a statement that has failed, and SQLx gives the whole transaction up then.
+pub async fn a_transaction_that_has_failed_is_over(pool: Pool<Postgres>) -> Outcome {
+    create(&pool).await?;
+    let mut transaction = pool.begin().await?;
+    let mut work = begin::<Postgres>();
+    work.add(customer("one"));
+    work.flush_in(&mut transaction).await?;
+    let failed = sqlx::query("SELECT 1 / 0").execute(&mut *transaction).await;
+    assert!(failed.is_err());
+    let error = work.flush_in(&mut transaction).await.unwrap_err();
+    assert!(
+        error.is_transaction_over() && !error.is_connection_lost(),
+        "{error}"
+    );
+    drop(transaction);
+    assert_eq!(count(&pool, "customers").await?, 0);
+    Ok(())
+}
+
+/// A statement that changes a table commits, and then there is none.
+pub async fn a_transaction_that_a_statement_has_committed_is_not_there(
+    pool: Pool<MySql>,
+) -> Outcome {
+    create(&pool).await?;
+    let mut transaction = pool.begin().await?;
+    sqlx::query("CREATE TABLE other (id INT)")
+        .execute(&mut *transaction)
+        .await?;
+    let mut work = begin::<MySql>();
+    work.add(customer("one"));
+    let error = work.flush_in(&mut transaction).await.unwrap_err();
+    assert!(!error.is_connection_lost(), "{error}");
+    assert!(
+        error.to_string().contains("no transaction is open"),
+        "{error}"
+    );
+    assert_eq!(count(&pool, "customers").await?, 0);
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use crate::{
     Outcome,
     changes::{finds::keys_find_their_rows, twins::an_update_leaves_what_an_insert_would},
     engine::{Key, char_columns, columns, finds, of_work},
+    flush::a_transaction_that_a_statement_has_committed_is_not_there,
     keys::{
         Base32, DotNet, Long, Native, NoOrder, Number, Object, Push, Short, Swapped, Unsigned,
         Wide, WideChar,
@@ -76,7 +77,10 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
         |pool| Columns::round_trip::<NoOrder>(pool, "HEX(id)")
     );
     add!("bigint_compares_with_its_sign", Columns::signed_order);
-    scratch_tests!(trials, servers, MySql: server, ""; keys_find_their_index);
+    scratch_tests!(
+        trials, servers, MySql: server, "";
+        keys_find_their_index, a_transaction_that_a_statement_has_committed_is_not_there
+    );
     for (name, test) in of_work() {
         add!(&name, test);
     }

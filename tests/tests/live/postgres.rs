@@ -14,6 +14,7 @@ use crate::{
     changes::finds::keys_find_their_rows,
     database::one,
     engine::{Key, char_columns, columns, finds, of_work},
+    flush::a_transaction_that_has_failed_is_over,
     keys::{
         Base32, InBytes, Keys, Long, Native, NoOrder, Number, Object, ObjectText, Push, PushBytes,
         PushText, Short, Wide, WideChar, WideText,
@@ -170,6 +171,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_lost_connection_is_told,
         changes_a_row_that_a_trigger_passes_over_is_missing,
         schemas_are_quoted,
+        a_transaction_that_has_failed_is_over,
     );
     for (name, test) in of_work() {
         add!(&name, test);

@@ -39,6 +39,7 @@ pub fn add(to: &mut Databases<'_>) {
         changes_need_their_table,
         new_rows_are_recorded_if_it_is_asked_for,
     );
+    all!(to.on_postgres, "work::"; a_transaction_that_has_failed_is_over);
 }
 
 fn author(name: impl ToString, mentor: Option<AuthorId>) -> author::Model {
@@ -371,6 +372,24 @@ async fn a_transaction_of_the_user_s_goes_on(db: DatabaseConnection) -> Outcome 
     let all = author::Entity::find().all(&db).await?;
     assert_eq!((all.len(), all[0].id), (1, ada));
     assert_eq!(book::Entity::find().count(&db).await?, 1);
+    Ok(())
+}
+
+/// PostgreSQL makes no savepoint behind a statement that has failed, and SQLx gives the whole transaction up then.
+async fn a_transaction_that_has_failed_is_over(db: DatabaseConnection) -> Outcome {
+    library(&db).await?;
+    let transaction = db.begin().await?;
+    let failed = transaction.execute_unprepared("SELECT 1 / 0").await;
+    assert!(failed.is_err());
+    let mut work = UnitOfWork::new();
+    work.add(author("Ada", None));
+    let error = work.flush_in(&transaction).await.unwrap_err();
+    assert!(
+        error.is_transaction_over() && !error.is_connection_lost(),
+        "{error}"
+    );
+    drop(transaction);
+    assert_eq!(author::Entity::find().count(&db).await?, 0);
     Ok(())
 }
 
