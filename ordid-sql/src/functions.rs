@@ -459,8 +459,8 @@ impl One<'_> {
         let (ticks, steps) = self.shape.ratio();
         let since = match self.shape.scale.epoch_unix_millis() {
             0 => millis.to_owned(),
-            epoch if epoch < 0 => format!("({millis} + {})", epoch.unsigned_abs()),
-            epoch => format!("({millis} - {epoch})"),
+            epoch if epoch < 0 => format!("({millis} + {})", writer.integer(epoch.unsigned_abs())),
+            epoch => format!("({millis} - {})", writer.integer(epoch.unsigned_abs())),
         };
         let times = match ticks {
             1 => since,

@@ -24,12 +24,16 @@ pub(super) fn write(one: &One<'_>) -> (String, String) {
                 // Those of a value of another scheme may be too many for a `bigint`, and then there is no time.
                 let upper = (one.shape.fields[0][0].0, 48);
                 let upper = writer::field(writer, one.form, "@id", &[upper]);
-                ticks = format!("CASE WHEN {upper} < {} THEN {ticks} END", 1_u64 << 46);
+                ticks = format!("CASE WHEN {upper} < {} THEN {ticks} END", bigint(1 << 46));
             }
             let mut tests = writer::condition(writer, one.shape, one.form, "@id");
+            if one.form.shell == Shell::Number {
+                // A quotient is rounded towards zero, so it does not show a sign.
+                tests.insert(0, "@id >= 0".to_owned());
+            }
             tests.extend(
                 one.last_ticks()
-                    .map(|last| format!("@ticks BETWEEN 0 AND {last}")),
+                    .map(|last| format!("@ticks BETWEEN 0 AND {}", bigint(last.into()))),
             );
             let time = time(one);
             let body = match tests.is_empty() {
@@ -46,7 +50,8 @@ pub(super) fn write(one: &One<'_>) -> (String, String) {
             let key = writer::key(
                 writer, one.shape, bounds, one.form, &ticks, "@bucket", is_highest,
             );
-            let (first, last) = (bounds.first.as_unix_millis(), bounds.last.as_unix_millis());
+            let [first, last] =
+                [bounds.first, bounds.last].map(|it| bigint(it.as_unix_millis().into()));
             let mut refusal = one.refusal(bounds);
             let mut test = format!("@millis NOT BETWEEN {first} AND {last}");
             let mut parameter = "";
@@ -78,18 +83,18 @@ END"
 fn time(one: &One<'_>) -> String {
     let plus = |x: &str, epoch: i128| match epoch {
         0 => x.to_owned(),
-        epoch if epoch < 0 => format!("({x} - {})", epoch.unsigned_abs()),
-        epoch => format!("({x} + {epoch})"),
+        epoch if epoch < 0 => format!("({x} - {})", bigint(epoch.unsigned_abs())),
+        epoch => format!("({x} + {})", bigint(epoch.unsigned_abs())),
     };
     // `DATEADD` takes 32 bits: days, milliseconds of the day, and what is less than one.
     let epoch = one.epoch_micros() / 1_000;
     let (count, per_milli) = match one.shape.ratio() {
-        (1, 1) => (plus("@ticks", epoch), 1),
+        (1, 1) => (plus("@ticks", epoch), 1_u128),
         (1, millis) => (plus(&format!("(@ticks * {millis})"), epoch), 1),
         (10_000, _) => (plus("@ticks", epoch * 10_000), 10_000),
         _ => (plus("(@ticks * 10000 / 3)", epoch * 1_000), 1_000),
     };
-    let day = 86_400_000_u64 * per_milli;
+    let day = bigint(86_400_000 * per_milli);
     let of_day = match per_milli {
         1 => format!("{count} % {day}"),
         _ => format!("{count} % {day} / {per_milli}"),
@@ -111,24 +116,37 @@ impl Writer for SqlServer {
         match bits {
             0 => x.to_owned(),
             // Twice the greatest power of 64 bits does not fit.
-            63 => format!("({x} / {} / 2)", 1_u64 << 62),
-            _ => format!("({x} / {})", 1_u64 << bits),
+            63 => format!("({x} / {} / 2)", bigint(1 << 62)),
+            _ => format!("({x} / {})", bigint(1 << bits)),
         }
     }
 
     fn masked(&self, x: &str, bits: u32) -> String {
-        format!("({x} % {})", 1_u64 << bits)
+        format!("({x} % {})", bigint(1 << bits))
     }
 
     fn raised(&self, x: &str, bits: u32) -> String {
-        format!("({x} * {})", 1_u64 << bits)
+        format!("({x} * {})", bigint(1 << bits))
     }
 
     fn joined(&self, high: &str, bits: u32, low: &str) -> String {
-        format!("({high} * {} + {low})", 1_u64 << bits)
+        format!("({high} * {} + {low})", bigint(1 << bits))
+    }
+
+    fn quotient(&self, x: &str, by: u64) -> String {
+        format!("({x} / {})", bigint(by.into()))
+    }
+
+    fn remainder(&self, x: &str, by: u64) -> String {
+        format!("({x} % {})", bigint(by.into()))
+    }
+
+    fn integer(&self, x: u64) -> String {
+        bigint(x.into())
     }
 
     fn least(&self, x: &str, y: u64) -> String {
+        let y = bigint(y.into());
         format!("IIF({x} < {y}, {x}, {y})")
     }
 
@@ -188,6 +206,14 @@ impl Writer for SqlServer {
             Shell::Uuid => format!("CONVERT(uniqueidentifier, {binary})"),
             _ => binary,
         }
+    }
+}
+
+/// A number as an integer. What is above 32 bits is a `numeric` in T-SQL, and a quotient of such has decimals.
+fn bigint(number: u128) -> String {
+    match i32::try_from(number) {
+        Ok(number) => number.to_string(),
+        Err(_) => format!("CONVERT(bigint, {number})"),
     }
 }
 

@@ -93,6 +93,32 @@ fn a_column_that_one_of_the_schemes_is_not_stored_in_is_refused() {
     assert_eq!(refused.to_string(), expected);
 }
 
+/// T-SQL takes an integer above 32 bits for a `numeric`, and a quotient of such is not rounded.
+#[test]
+fn large_numbers_of_sql_server_are_integers() {
+    let mut large = 0;
+    for function in Functions::new(Engine::SqlServer).list() {
+        let mut before = "";
+        // Every second part is a text between quotes.
+        for part in function.create_sql.split('\'').step_by(2) {
+            let mut rest = part;
+            while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+                let end = rest[start..].find(|c: char| !c.is_ascii_digit());
+                let end = end.map_or(rest.len(), |end| start + end);
+                before = &rest[..start];
+                if rest[start..end].parse::<i128>().unwrap() > i32::MAX.into() {
+                    large += 1;
+                    let is_integer = before.ends_with("CONVERT(bigint, ");
+                    assert!(is_integer, "{}", function.create_sql);
+                }
+                rest = &rest[end..];
+            }
+        }
+        assert!(!before.is_empty());
+    }
+    assert!(large > 200, "{large}");
+}
+
 #[test]
 fn a_schema_is_quoted() {
     let sql = |engine| {
