@@ -379,7 +379,7 @@ With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid
 says why the flush is retried. With `metrics`, the histograms `ordid_flush_rows` and `ordid_flush_seconds` have the rows and the
 time of each committed flush, and of each chunk. The counter `ordid_flush_retries_total` counts the retries by their `cause`, such as
 `transient` or `lost`. The counter `ordid_flush_failures_total` counts the flushes that returned an error of the
-database, by what they `wrote`: `nothing` or `unknown`. None of these contains keys or values."
+database, by what they `wrote`: `nothing`, `unknown`, or `some_chunks`. None of these contains keys or values."
     };
     (leases) => {
         "\

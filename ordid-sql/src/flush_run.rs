@@ -92,6 +92,8 @@ pub struct FlushRun<D> {
     fence: Option<Uuid>,
     /// Whether it prepares its transaction instead of committing it.
     prepares: bool,
+    /// Whether chunks before it are committed.
+    is_later_chunk: bool,
     /// Which rows of a chunk were there when an upsert of it failed the last time.
     found: Option<(Chunk, Vec<bool>)>,
 }
@@ -172,6 +174,7 @@ impl<D> FlushRun<D> {
             marked_for: None,
             fence: None,
             prepares: false,
+            is_later_chunk: false,
             found: None,
         }
     }
@@ -269,6 +272,7 @@ impl<D> FlushRun<D> {
             self.id = id;
         }
         self.marked_for = Some(MarkedFor::Chunk);
+        self.is_later_chunk = before > 0;
         self.tally.goes_on(before, total);
         self
     }
@@ -726,7 +730,10 @@ impl<D> FlushRun<D> {
             Outcome::Committed => return Ok(self.tally.flushed()),
             Outcome::Unknown => observe::unknown(),
             Outcome::Nothing => {
-                observe::nothing();
+                match self.is_later_chunk {
+                    true => observe::some_chunks(),
+                    false => observe::nothing(),
+                }
                 if self.is_own {
                     *unresolved = None;
                 }

@@ -164,6 +164,11 @@ pub fn nothing() {
     failed("nothing");
 }
 
+/// Tells that a flush in chunks has failed, and that those before are written.
+pub fn some_chunks() {
+    failed("some_chunks");
+}
+
 fn failed(wrote: &'static str) {
     #[cfg(feature = "metrics")]
     metrics::counter!("ordid_flush_failures_total", "wrote" => wrote).increment(1);

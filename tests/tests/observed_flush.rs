@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_recorders::tds::{Answer, Recorder as TdsRecorder};
-use ordid_sqlx::{EngineProfile, Flushed, Retry};
+use ordid_sqlx::{ChunkLimits, EngineProfile, Flushed, Retry, flushes_table};
 use ordid_tests::told;
-use sqlx::{Pool, Sqlite, raw_sql, sqlite::SqliteConnectOptions};
+use sqlx::{AssertSqlSafe, Pool, Sqlite, raw_sql, sqlite::SqliteConnectOptions};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt as _};
@@ -158,6 +158,30 @@ fn retries_are_counted_by_their_cause() {
             "recorded retries=2 outcome=\"nothing\"".to_owned()
         ]
     );
+}
+
+/// Of a flush in chunks those before stay.
+#[test]
+fn a_chunk_that_fails_behind_others_is_counted_as_such() {
+    let observed = observed(async || {
+        let pool = Pool::connect("sqlite::memory:").await.unwrap();
+        let table = format!(
+            "CREATE TABLE cities (id BLOB PRIMARY KEY, name TEXT CHECK (name <> 'Cork')); {}",
+            flushes_table::<Sqlite>()
+        );
+        raw_sql(AssertSqlSafe(table)).execute(&pool).await.unwrap();
+        let mut work = ordid_sqlx::UnitOfWork::new().in_chunks(ChunkLimits::rows(2));
+        for name in ["Aarhus", "Bergen", "Cork"] {
+            work.add(City {
+                id: Uuid::generate(),
+                name: name.to_owned(),
+            });
+        }
+        work.flush(&pool).await
+    });
+    assert_eq!(observed.outcome.unwrap_err().committed_chunks(), 1);
+    let failed = "ordid_flush_failures_total wrote=some_chunks 1";
+    assert_eq!(observed.numbers.last().unwrap(), failed);
 }
 
 #[derive(KeyType)]

@@ -46,6 +46,9 @@ use crate::{
 /// One pause while a policy waits.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// How often the state is looked at again before a clock is taken to have stepped back by one unit of time.
+const LOOKS: u32 = 8;
+
 /// A claimed run of slots, and the secret that they were claimed under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slots {
@@ -97,6 +100,9 @@ struct Renewed {
     counter_waits: AtomicU64,
     clock_waits: AtomicU64,
     renewals: AtomicU64,
+    /// The state behind the last slots of a later unit of time that were claimed in passing and given up. Until others are
+    /// claimed behind them, the counter has run over, as if it stood at index 0.
+    given_up: AtomicU64,
     /// The last millisecond ahead of the clock that was told of. Nothing depends on it, so the model
     /// checker need not know it.
     reported: core::sync::atomic::AtomicU64,
@@ -128,6 +134,7 @@ impl Engine {
                     counter_waits: AtomicU64::new(0),
                     clock_waits: AtomicU64::new(0),
                     renewals: AtomicU64::new(0),
+                    given_up: AtomicU64::new(0),
                     reported: core::sync::atomic::AtomicU64::new(0),
                 }),
             }
@@ -238,9 +245,16 @@ impl Engine {
         let first = self.state.0.fetch_add(1, Ordering::AcqRel);
         // Where threads ran over the unit between the two lines, a few slots are given up.
         if !layout.is_present(first, 1, tick) {
+            self.give_up(first, 1);
             return None;
         }
         self.confirm(first, version, epoch, needs)
+    }
+
+    #[cold]
+    fn give_up(&self, first: u64, count: u64) {
+        let end = first.saturating_add(count);
+        self.renewed.0.given_up.fetch_max(end, Ordering::AcqRel);
     }
 
     /// As [`reserve`](Self::reserve), as far as this snapshot allows.
@@ -270,7 +284,7 @@ impl Engine {
         policy: &Policy,
     ) -> Result<Slots, Error> {
         let renew = |seen, renewal| self.renew(layout, seen, renewal, clock, entropy, policy);
-        let (mut counter_pauses, mut clock_pauses) = (0, 0);
+        let (mut counter_pauses, mut clock_pauses, mut looks) = (0, 0, 0);
         loop {
             let epoch = entropy.epoch();
             let snapshot = self
@@ -303,6 +317,13 @@ impl Engine {
                         return Err(refusal.of_clock(layout, next.max(clock.now())));
                     }
                 },
+                // A thread that has run over the unit may not have told yet.
+                Err(Refusal::Behind(1))
+                    if !matches!(policy.overflow, Overflow::Advance { .. }) && looks < LOOKS =>
+                {
+                    looks += 1;
+                    yield_now();
+                }
                 Err(Refusal::Behind(behind)) => {
                     let behind_millis = layout.millis(behind);
                     let max_millis = policy.rollback.max_millis();
@@ -358,12 +379,16 @@ impl Engine {
         policy: &Policy,
     ) -> Result<u64, Refusal> {
         let Snapshot { state, tick, .. } = snapshot;
-        // Where threads ran over the unit between the two lines, slots of the next one are judged
-        // like any other; a refusal gives up a few.
+        // Where threads ran over the unit between the two lines, or this one slept, slots of a later one are judged
+        // as those of a counter that ran over; a refusal gives up a few, and the newest state is judged by a new time.
         if layout.is_present(state, count, tick) {
             let first = self.state.0.fetch_add(count, Ordering::AcqRel);
             if !layout.is_present(first, count, tick) {
-                self.admit(layout, first, count, tick, policy)?;
+                let admitted = self.admit(layout, first, count, tick, policy, first);
+                admitted.map_err(|_| {
+                    self.give_up(first, count);
+                    Refusal::Raced
+                })?;
             }
             return Ok(first);
         }
@@ -383,7 +408,8 @@ impl Engine {
     ) -> Result<u64, Refusal> {
         let first = state.max(layout.first_of(tick));
         if !layout.is_present(first, count, tick) {
-            self.admit(layout, first, count, tick, policy)?;
+            let given_up = self.renewed.0.given_up.load(Ordering::Acquire);
+            self.admit(layout, first, count, tick, policy, given_up)?;
         }
         match self.state.0.compare_exchange(
             state,
@@ -405,13 +431,14 @@ impl Engine {
         count: u64,
         tick: u64,
         policy: &Policy,
+        given_up: u64,
     ) -> Result<(), Refusal> {
         let now = layout.first_of(tick);
-        check_claim(layout, first, count, now, policy)?;
-        let (time, index) = layout.split(first);
+        check_claim(layout, first, count, now, policy, given_up)?;
+        let time = layout.split(first).0;
         let newest = layout.split(first + (count - 1)).0;
         let ahead = newest.saturating_sub(layout.split(now).0);
-        let entered = index == 0 || newest > time;
+        let entered = has_run_over(layout, first, given_up) || newest > time;
         // A key in a unit of time that the counter did not enter by itself is held: the clock
         // stepped back. By one only, it may be that of another processor.
         if ahead < if entered { 1 } else { 2 } {
@@ -559,6 +586,7 @@ impl Engine {
             // A clock that the layout has no time for will be refused by the claim.
             let now = layout.now(clock).unwrap_or(state);
             if renewal == Renewal::Follow {
+                renewed.given_up.store(0, Ordering::Release);
                 return now;
             }
             // A new secret starts a new unit of time: inside the old one its counter could be lower.
@@ -634,13 +662,15 @@ fn check_claim(
     count: u64,
     now: u64,
     policy: &Policy,
+    given_up: u64,
 ) -> Result<(), Refusal> {
-    let (time, index) = layout.split(first);
+    let time = layout.split(first).0;
     let now = layout.split(now).0;
     // Behind only where the clock was followed meanwhile, which `confirm` will find.
     let ahead = time.saturating_sub(now);
     let (hold, allowed) = (layout.hold(policy), layout.ahead(policy));
-    if ahead > 0 && index == 0 && ahead > allowed && ahead <= hold.saturating_add(1) {
+    let ran_over = has_run_over(layout, first, given_up);
+    if ahead > 0 && ran_over && ahead > allowed && ahead <= hold.saturating_add(1) {
         // The counter has just run over into this unit (or a renewal or a start chose it, which the policy does not hold).
         return Err(Refusal::Overflow(time));
     }
@@ -658,6 +688,12 @@ fn check_claim(
         return Err(Refusal::Overflow(last));
     }
     Ok(())
+}
+
+/// Whether the counter has run over into the unit of this slot, and none of its slots was used since.
+const fn has_run_over(layout: &SlotLayout, first: u64, given_up: u64) -> bool {
+    let (time, index) = layout.split(first);
+    index == 0 || first <= given_up && layout.split(given_up).0 == time
 }
 
 /// The upper bit of a version.

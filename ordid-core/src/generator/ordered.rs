@@ -219,7 +219,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         // The first key is in the unit after.
         let ahead = (time + 1).saturating_sub(layout.split(now).0);
         let max_millis = self.policy.most_millis();
-        if behind_millis > 0 && ahead > layout.units(max_millis) {
+        if behind_millis > 0 && ahead > layout.units_up(max_millis) {
             return Err(Error::new(ErrorKind::Rollback {
                 behind_millis,
                 max_millis,

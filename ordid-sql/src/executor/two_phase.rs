@@ -60,7 +60,10 @@ impl<B: RowBinder> Work<B> {
                 _ => FlushError::rolled_back(),
             });
         }
-        let flushed = self.flush_watched(source).await;
+        let span = Span::new(self.rows.tables().len(), self.rows.len());
+        let flush = self.flush_told(source, TransactionScope::Transaction);
+        let flushed = span.around(flush).await;
+        span.ended(&flushed);
         coordinator.decide(match &flushed {
             Ok(_) => Decision::Commit,
             Err(error) if error.is_commit_unknown() => Decision::Unknown,
@@ -71,8 +74,22 @@ impl<B: RowBinder> Work<B> {
         flushed
     }
 
-    /// Prepares the rows of a shard, and commits or rolls them back as the decision says.
+    /// Prepares the rows of a shard, and commits or rolls them back as the decision says. The span ends then.
     async fn take_part<S>(
+        &mut self,
+        source: &mut S,
+        coordinator: &Coordinator,
+    ) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let span = Span::new(self.rows.tables().len(), self.rows.len());
+        let flushed = span.around(self.prepared_part(source, coordinator)).await;
+        span.ended(&flushed);
+        flushed
+    }
+
+    async fn prepared_part<S>(
         &mut self,
         source: &mut S,
         coordinator: &Coordinator,
@@ -89,7 +106,7 @@ impl<B: RowBinder> Work<B> {
         let is_prepared =
             |it: &Self| matches!(&it.part, Some(part) if matches!(part.stage, Stage::Prepared(_)));
         if !is_prepared(self)
-            && let Err(error) = self.flush_watched(source).await
+            && let Err(error) = self.flush_told(source, TransactionScope::Transaction).await
         {
             coordinator.decide(Decision::Abort);
             // No decision will ever commit what is perhaps prepared.
@@ -109,18 +126,6 @@ impl<B: RowBinder> Work<B> {
             }),
             Decision::Unknown => Err(FlushError::undecided()),
         }
-    }
-
-    /// Writes the rows by one transaction, which ends with its COMMIT or its PREPARE.
-    async fn flush_watched<S>(&mut self, source: &mut S) -> Result<Flushed, S::Connection>
-    where
-        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
-    {
-        let span = Span::new(self.rows.tables().len(), self.rows.len());
-        let flush = self.flush_told(source, TransactionScope::Transaction);
-        let flushed = span.around(flush).await;
-        span.ended(&flushed);
-        flushed
     }
 
     /// Commits what is prepared, as the flush is decided.

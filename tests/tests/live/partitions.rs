@@ -83,6 +83,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     );
     for (name, test) in crate::database::tests![
         "partitions::created_by_eight_at_once": eight_at_once,
+        "partitions::created_by_eight_at_once_that_read_repeatably": eight_readers,
+        "partitions::bytes_are_read_as_the_session_writes_them": escaped,
         "partitions::a_unit_of_work_flushes_into_them_once": flushes,
         "partitions::what_cannot_be_created_is_an_error": refused,
         "partitions::keys_of_long_steps_have_them": coarse,
@@ -195,6 +197,32 @@ where
     let error = Postgres::script(&pool, &create).await.unwrap_err();
     assert!(error.to_string().contains("already exists"), "{error}");
     Ok(())
+}
+
+/// A pool whose sessions have a setting.
+async fn with(pool: &Pool<Postgres>, setting: [&str; 2]) -> Outcome<Pool<Postgres>> {
+    let options = (*pool.connect_options()).clone();
+    let options = options.options([(setting[0], setting[1])]);
+    Ok(sqlx::pool::PoolOptions::new()
+        .max_connections(8)
+        .connect_with(options)
+        .await?)
+}
+
+/// The script that waits for another has read before it, and does not see what that has made.
+async fn eight_readers(pool: Pool<Postgres>) -> Outcome {
+    eight_at_once(
+        with(
+            &pool,
+            ["default_transaction_isolation", "repeatable\\ read"],
+        )
+        .await?,
+    )
+    .await
+}
+
+async fn escaped(pool: Pool<Postgres>) -> Outcome {
+    rows_land::<Bytes>(with(&pool, ["bytea_output", "escape"]).await?).await
 }
 
 async fn eight_at_once(pool: Pool<Postgres>) -> Outcome {

@@ -183,9 +183,15 @@ impl SlotLayout {
         self.units(policy.ahead_millis())
     }
 
-    /// How far ahead of the clock keys are simply made.
+    /// How far ahead of the clock keys are simply made. Rounded up: a short step of the clock may cross a boundary.
     pub(super) const fn hold(self, policy: &Policy) -> u64 {
-        self.units(policy.hold_millis())
+        self.units_up(policy.hold_millis())
+    }
+
+    /// Returns a span of milliseconds in units of time, rounded up.
+    pub(crate) const fn units_up(self, millis: u64) -> u64 {
+        let units = self.units(millis);
+        units + (self.millis(units) < millis) as u64
     }
 
     /// Whether the policy makes keys that are so far ahead of the clock.

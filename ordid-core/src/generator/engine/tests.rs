@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::{slot_layout::MIN_PAUSES, *};
 use crate::{
-    clock::{ManualClock, TimeScale, Timestamp},
+    clock::{ManualClock, SystemClock, TimeScale, Timestamp},
     entropy::SeededEntropy,
 };
 
@@ -183,6 +183,95 @@ fn overflow_wait_waits_for_the_clock() {
     // The manual clock moves on by what it is waited for.
     assert_eq!(script.take(1), (1, 0));
     assert_eq!(script.engine.events().counter_waits, 1);
+}
+
+/// Both have read the last slot of a millisecond. The one that comes second claims one of the next, and gives it up: the clock
+/// has not stepped back.
+#[test]
+fn threads_that_meet_at_the_end_of_a_millisecond_run_over_it() {
+    let rollbacks = [
+        Rollback::ERROR,
+        hold_then_error(ADVANCE).rollback,
+        Rollback::WaitThenError {
+            max: Duration::from_millis(1),
+        },
+    ];
+    for rollback in rollbacks {
+        for overflow in [Overflow::Error, Overflow::Wait] {
+            for (left, count) in [(1, 1), (3, 2), (3, 3)] {
+                let script = Script::new(policy(rollback, overflow));
+                script.take(LAYOUT.slots() - left);
+                let epoch = script.entropy.epoch();
+                let seen = [(); 3].map(|()| script.engine.snapshot(LAYOUT, &script.clock).unwrap());
+                let claimed = seen.map(|snapshot| match count {
+                    1 => script.engine.take(LAYOUT, snapshot, epoch, Needs::Secret),
+                    _ => script
+                        .engine
+                        .reserve_from(LAYOUT, snapshot, count, epoch, &script.policy),
+                });
+                assert_eq!(claimed.map(|it| it.is_some()), [true, false, false]);
+                if overflow == Overflow::Error {
+                    let error = script.try_take(1).unwrap_err();
+                    assert!(error.is_overflow(), "{rollback:?}: {error}");
+                    script.set(1);
+                }
+                let (millis, index) = script.take(1);
+                assert!(millis == 1 && index > 0, "{rollback:?}: {millis}, {index}");
+                // From here on a step back is one.
+                script.set(0);
+                match script.try_take(1) {
+                    Ok(_) => assert_ne!(rollback, Rollback::ERROR),
+                    Err(error) => assert!(error.is_clock(), "{error}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_that_use_a_millisecond_up_wait_and_do_not_fail() {
+    let layout = &SlotLayout {
+        index_bits: 4,
+        ..*LAYOUT
+    };
+    let engine = Engine::new();
+    let policy = policy(Rollback::ERROR, Overflow::Wait);
+    let entropy = SeededEntropy::new(1);
+    std::thread::scope(|scope| {
+        for count in [1, 1, 3, 5] {
+            let (engine, policy, entropy) = (&engine, &policy, &entropy);
+            scope.spawn(move || {
+                for _ in 0..200 {
+                    let clock = &SystemClock;
+                    let claimed =
+                        engine.reserve(layout, count, entropy.epoch(), clock, entropy, policy);
+                    claimed.unwrap();
+                }
+            });
+        }
+    });
+}
+
+/// A step of milliseconds may lead into the unit before.
+#[test]
+fn short_steps_are_held_by_layouts_with_long_units() {
+    let layout = &SlotLayout {
+        scale: TimeScale::ticks_per_millis(1, 60_000, 0),
+        ..*LAYOUT
+    };
+    let minute = START / 60_000 * 60_000;
+    let clock = ManualClock::at_unix_millis(minute + 2);
+    let (engine, entropy, policy) = (
+        Engine::new(),
+        SeededEntropy::new(1),
+        hold_then_error(ADVANCE),
+    );
+    let take = || engine.reserve(layout, 1, entropy.epoch(), &clock, &entropy, &policy);
+    let first = take().unwrap().first;
+    clock.set_unix_millis(minute - 3);
+    assert_eq!(take().unwrap().first, first + 1);
+    clock.set_unix_millis(minute - 60_001);
+    assert!(take().unwrap_err().is_clock());
 }
 
 #[test]
