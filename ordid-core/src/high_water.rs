@@ -8,6 +8,9 @@ use crate::{clock::Timestamp, error::Error};
 
 /// Stores the newest time that keys may carry, so that it outlives the process.
 ///
+/// One mark serves one generator. If two generators share it, one of them may be refused keys until its clock is above the
+/// mark that the other one has set.
+///
 /// A mark is in whole milliseconds since 1970-01-01T00:00:00Z. It may be ahead of the clock, so that not every
 /// millisecond needs a write.
 ///

@@ -161,7 +161,13 @@ where
                 if self.is_taken(&there, from)? {
                     return Err(self.not_created(from, to)?.into());
                 }
-                D::run(source, self.create_sql(from)?).await?;
+                if let Err(error) = D::run(source, self.create_sql(from)?).await {
+                    // Where transactions read repeatably, one that has waited for another does not see what that has made.
+                    let now = Self::read(source).await;
+                    if !now.is_ok_and(|now| now.iter().any(|it| it.covers(read))) {
+                        return Err(error.into());
+                    }
+                }
                 missing.push((read, from, to));
             }
             time = to;

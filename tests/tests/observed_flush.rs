@@ -164,12 +164,13 @@ fn retries_are_counted_by_their_cause() {
 #[test]
 fn a_chunk_that_fails_behind_others_is_counted_as_such() {
     let observed = observed(async || {
-        let pool = Pool::connect("sqlite::memory:").await.unwrap();
+        let pool: Pool<Sqlite> = Pool::connect("sqlite::memory:").await.unwrap();
         let table = format!(
             "CREATE TABLE cities (id BLOB PRIMARY KEY, name TEXT CHECK (name <> 'Cork')); {}",
             flushes_table::<Sqlite>()
         );
-        raw_sql(AssertSqlSafe(table)).execute(&pool).await.unwrap();
+        let script = raw_sql(AssertSqlSafe(table));
+        script.execute(&pool).await.unwrap();
         let mut work = ordid_sqlx::UnitOfWork::new().in_chunks(ChunkLimits::rows(2));
         for name in ["Aarhus", "Bergen", "Cork"] {
             work.add(City {

@@ -65,9 +65,11 @@ impl Names<'_> {
         }
         format!(
             "DO {tag} DECLARE
-    expected text := 'FOR VALUES FROM ' || {from_text} || ' TO ' || {to_text};
+    expected text;
     bounds text;
 BEGIN
+    PERFORM set_config('bytea_output', 'hex', true);
+    expected := 'FOR VALUES FROM ' || {from_text} || ' TO ' || {to_text};
     LOCK TABLE ONLY {table} IN SHARE UPDATE EXCLUSIVE MODE;
     SELECT pg_get_expr(c.relpartbound, c.oid) INTO bounds FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
         WHERE i.inhrelid = to_regclass({partition_text}) AND i.inhparent = {table_text}::regclass;
@@ -90,13 +92,15 @@ END {tag}"
         )
     }
 
-    /// Returns the query for the schema, the name and the bounds of each partition, as one text. It leaves out a
+    /// Returns the query for the schema, the name and the bounds of each partition, as one text. Bytes in bounds are
+    /// written as hex digits, whatever the session has. It leaves out a
     /// partition that is being detached, for which PostgreSQL has a column from version 14 on.
     pub(super) fn list(&self) -> String {
         let table = text(&self.table());
         format!(
-            "SELECT n.nspname || E'\\n' || c.relname || E'\\n' || pg_get_expr(c.relpartbound, c.oid) \
-             FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+            "WITH output AS MATERIALIZED (SELECT set_config('bytea_output', 'hex', true)) \
+             SELECT n.nspname || E'\\n' || c.relname || E'\\n' || pg_get_expr(c.relpartbound, c.oid) \
+             FROM output CROSS JOIN pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
              WHERE i.inhparent = {table}::regclass AND c.relpartbound IS NOT NULL \
              AND to_jsonb(i) ->> 'inhdetachpending' IS DISTINCT FROM 'true'"
         )

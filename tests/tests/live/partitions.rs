@@ -211,14 +211,7 @@ async fn with(pool: &Pool<Postgres>, setting: [&str; 2]) -> Outcome<Pool<Postgre
 
 /// The script that waits for another has read before it, and does not see what that has made.
 async fn eight_readers(pool: Pool<Postgres>) -> Outcome {
-    eight_at_once(
-        with(
-            &pool,
-            ["default_transaction_isolation", "repeatable\\ read"],
-        )
-        .await?,
-    )
-    .await
+    eight_at_once(with(&pool, ["default_transaction_isolation", "repeatable read"]).await?).await
 }
 
 async fn escaped(pool: Pool<Postgres>) -> Outcome {

@@ -179,6 +179,23 @@ fn counting(offset: i64, last: u64) -> Vec<Result<crate::leases::numbers::Answer
     vec![rows(vec![vec![2, offset, 0]]), Ok(given)]
 }
 
+/// Larger ones would not leave room for what is asked for at once.
+#[test]
+fn an_increment_that_mysql_does_not_have_is_refused() {
+    let of = |increment| {
+        let server = [Script::new(Vec::new())];
+        let tickets =
+            Tickets64::<Scripted<MySql>>::new(server, TicketForm::LastInsertId, increment);
+        tickets.map(drop)
+    };
+    assert_eq!(of(65_535), Ok(()));
+    let refused = of(65_536).unwrap_err();
+    assert!(
+        refused.to_string().contains("MySQL has none above 65535"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn a_ticket_server_that_does_not_answer_is_passed_over_and_asked_last() {
     let silent = Script::new(vec![Err(unavailable())]);

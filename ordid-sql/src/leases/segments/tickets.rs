@@ -97,14 +97,17 @@ struct Server<S: StoreDriver> {
     failed: Mutex<Option<Instant>>,
 }
 
+/// The largest `auto_increment_increment`.
+const MAX_INCREMENT: u32 = 65_535;
+
 impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
     /// Takes the servers in the order of their offsets, the form, and the increment that all of them have.
     /// It connects when it is first asked for something.
     ///
     /// # Errors
     ///
-    /// If there is no server, or there are more than the increment has offsets. The error is a
-    /// [`Mismatch`](CoordinationFailure::Mismatch).
+    /// If there is no server, there are more than the increment has offsets, or the increment is above 65,535. The error is
+    /// a [`Mismatch`](CoordinationFailure::Mismatch).
     pub fn new(
         servers: impl IntoIterator<Item = S::Options>,
         form: TicketForm,
@@ -120,6 +123,12 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
                      most as many as the increment",
                     servers.len()
                 ),
+            ));
+        }
+        if increment > MAX_INCREMENT {
+            return Err(Error::coordination(
+                CoordinationFailure::Mismatch,
+                format!("an increment of {increment}: MySQL has none above {MAX_INCREMENT}"),
             ));
         }
         let table = match form {
