@@ -60,6 +60,8 @@ enum Kind<D> {
     Other,
     Connect,
     Begin,
+    /// Old marker rows could not be deleted.
+    Removal,
     Record {
         adapter: &'static str,
         /// What creates the table, if it is missing.
@@ -347,6 +349,18 @@ impl<D> FlushError<D> {
             marked_for: None,
         };
         Self::new(kind, Source::Driver(source))
+    }
+
+    /// Old marker rows could not be deleted; `adapter` is the crate that declares their table.
+    pub(crate) fn removal(
+        adapter: &'static str,
+        engine: &EngineProfile,
+        source: DriverError<D>,
+    ) -> Self {
+        match source.is_missing_table {
+            true => Self::record(adapter, engine, source),
+            false => Self::new(Kind::Removal, Source::Driver(source)),
+        }
     }
 
     /// Says of [`record`](Self::record) why a flush that only inserts needs it.

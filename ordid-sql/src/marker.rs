@@ -73,7 +73,7 @@ pub fn remove_old_markers<S: ConnectionSource>(
             let mut open = connection.begin(Begin::of(scope, &engine)).await?;
             let values = Binder::<S>::of_marker(first_kept);
             let changed = open.execute(&statement, values).await.map_err(|failed| {
-                FlushError::record(S::Connection::ADAPTER, &engine, failed.error)
+                FlushError::removal(S::Connection::ADAPTER, &engine, failed.error)
             })?;
             open.commit().await.map_err(FlushError::commit)?;
             let rows = match changed {

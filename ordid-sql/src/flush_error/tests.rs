@@ -81,9 +81,14 @@ fn each_kind_of_error_has_its_message() {
             "cannot begin the flush, nothing was written: no such thing",
         ),
         (
+            Failed::removal("ordid_x", &EngineProfile::SQLITE, driver()),
+            "cannot delete old rows of the table `ordid_flushes`, for which the user needs SELECT and DELETE: no such thing",
+        ),
+        (
             Failed::record("ordid_x", &EngineProfile::SQLITE, driver()),
             "cannot record the flush, nothing was written: updates, upserts, deletes and `with_record` need \
-             the table `ordid_flushes`, which `ordid_x::flushes_table` declares: no such thing",
+             a row in the table `ordid_flushes` (which `ordid_x::flushes_table` declares, and for which the user needs SELECT and \
+             INSERT): no such thing",
         ),
         (
             Failed::record(
@@ -102,8 +107,8 @@ fn each_kind_of_error_has_its_message() {
         (
             Failed::record("ordid_x", &EngineProfile::MYSQL, driver())
                 .needed_by(Some(MarkedFor::RowsTakenTwice("events"))),
-            "cannot record the flush, nothing was written: the rows of events need the table `ordid_flushes`, which \
-             `ordid_x::flushes_table` declares: the database would take them twice after a lost answer to COMMIT, as no \
+            "cannot record the flush, nothing was written: the rows of events need a row in the table \
+             `ordid_flushes` (which `ordid_x::flushes_table` declares, and for which the user needs SELECT and INSERT): the database would take them twice after a lost answer to COMMIT, as no \
              unique index has only columns that are sent, or a `BEFORE INSERT` trigger may replace their values; or flush \
              `without_record`, which leaves the outcome unknown after such a loss: no such thing",
         ),
@@ -127,8 +132,8 @@ fn each_kind_of_error_has_its_message() {
         (
             Failed::record("ordid_x", &EngineProfile::SQLITE, driver())
                 .needed_by(Some(MarkedFor::SharedKeys("post_tags"))),
-            "cannot record the flush, nothing was written: the rows of post_tags need the table `ordid_flushes`, which \
-             `ordid_x::flushes_table` declares: their keys do not tell who wrote them after a lost answer to COMMIT, as \
+            "cannot record the flush, nothing was written: the rows of post_tags need a row in the table \
+             `ordid_flushes` (which `ordid_x::flushes_table` declares, and for which the user needs SELECT and INSERT): their keys do not tell who wrote them after a lost answer to COMMIT, as \
              others may write the same keys; or flush `without_record`, which leaves the outcome unknown after such a loss: \
              no such thing",
         ),

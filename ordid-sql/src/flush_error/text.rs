@@ -164,6 +164,9 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
             }
             Self::Connect => f.write_str("cannot connect for the flush, nothing was written"),
             Self::Begin => f.write_str("cannot begin the flush, nothing was written"),
+            Self::Removal => f.write_str(
+                "cannot delete old rows of the table `ordid_flushes`, for which the user needs SELECT and DELETE",
+            ),
             Self::Record {
                 adapter,
                 missing,
@@ -273,7 +276,8 @@ fn fmt_record(
         Some(_) => write!(f, "the table `ordid_flushes` is missing, which {needed_by}"),
         None => write!(
             f,
-            "{needed_by} the table `ordid_flushes`, which `{adapter}::flushes_table` declares"
+            "{needed_by} a row in the table `ordid_flushes` (which `{adapter}::flushes_table` declares, and for which the user \
+             needs SELECT and INSERT)"
         ),
     }?;
     match marked_for {

@@ -110,7 +110,8 @@ impl<D: LeaseDialect> NodeKind<D> for Leased {
                 let Ok([node, epoch, ceiling, store_now]) = <[i64; 4]>::try_from(row) else {
                     continue;
                 };
-                let stored = (epoch > 0).then(|| time(ceiling));
+                // Somebody may have raised that of a node that was never granted, as a floor.
+                let stored = (epoch > 0 || ceiling > 0).then(|| time(ceiling));
                 let store_now = Some(time(store_now));
                 let (floor, next) = nodes.terms.range(stored, now, last, store_now)?;
                 let values = [millis(next), nodes.ttl(), node, epoch, ceiling];
@@ -165,7 +166,12 @@ impl<S: StoreDriver> SqlLease<S> {
         }
         self.error(
             CoordinationFailure::NoFreeNode,
-            &format!("has {rows} nodes, and all are held; the first may be free in {next} ms"),
+            &match rows {
+                1 => format!("has 1 node, which is held; it may be free in {next} ms"),
+                _ => format!(
+                    "has {rows} nodes, and all are held; the first may be free in {next} ms"
+                ),
+            },
         )
     }
 }

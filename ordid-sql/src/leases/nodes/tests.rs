@@ -240,6 +240,16 @@ fn a_free_node_is_taken_as_it_was_read() {
     );
 }
 
+/// That of a node that was never granted is a floor that somebody has set.
+#[test]
+fn a_ceiling_counts_without_a_grant() {
+    for (ceiling, floor) in [(0, 0), (NOW + 400, 400)] {
+        let script = Script::new(vec![rows(vec![vec![3, 0, ceiling, NOW + 100]]), changed(1)]);
+        let grant = ready(four(&script).acquire(at(0), None)).unwrap();
+        assert_eq!((grant.epoch(), grant.floor()), (1, at(floor)));
+    }
+}
+
 #[test]
 fn processes_that_start_together_begin_with_different_nodes() {
     let mut first = [0; 4];
