@@ -224,7 +224,8 @@ impl Default for Policy {
 /// otherwise put that year into every later key.
 ///
 /// A counter that ran ahead under [`Overflow::Advance`] and a clock that stepped back look alike. So gaps within the
-/// bound of `Advance` are always held.
+/// bound of `Advance` are always held. In a layout whose units of time are longer than a millisecond, `max` is rounded up to
+/// whole units, as a short step may lead into the unit before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rollback {

@@ -30,7 +30,7 @@ use sea_orm::{
 use crate::{
     Error,
     entity::Binder,
-    failure::{classify, engine, is_built_for},
+    failure::{classify, engine, is_built_for, is_not_begun},
 };
 
 mod sealed {
@@ -137,11 +137,15 @@ impl<C: Begin> FlushConnection for Source<'_, C> {
             }
             None => begun(self.on, options, begin.ask, begin.defer).await,
         };
-        let transaction = begun.map_err(|(error, is_over)| {
-            let error = Error::begin(classify(self.backend, error, false));
-            match is_over && !is_own {
-                true => error.with_transaction_over(),
-                false => error,
+        let transaction = begun.map_err(|(error, is_savepoint)| match is_savepoint && !is_own {
+            // A statement of the user's has ended it, such as DDL on MySQL: SQLx sees no transaction behind the savepoint.
+            true if is_not_begun(&error) => Error::no_transaction("connection"),
+            is_savepoint => {
+                let error = classify(self.backend, error, false);
+                match is_savepoint && error.failure != Failure::Lost {
+                    true => Error::begin(error).with_transaction_over(),
+                    false => Error::begin(error),
+                }
             }
         })?;
         Ok(Open {
@@ -165,8 +169,8 @@ fn mode(statement: &str) -> Result<SqliteTransactionMode, Error> {
     }
 }
 
-/// Begins a transaction or a savepoint. An error says whether SQLx has rolled back the transaction around it: it does so if the
-/// database makes no savepoint, as PostgreSQL does where an earlier statement has failed.
+/// Begins a transaction or a savepoint. An error says whether it is of that. If the database makes no savepoint, SQLx has rolled
+/// back the transaction around it, too: PostgreSQL makes none where an earlier statement has failed.
 async fn begun<C>(
     on: &C,
     options: TransactionOptions,

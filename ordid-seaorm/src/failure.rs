@@ -60,6 +60,23 @@ pub(crate) fn backend_of(engine: &EngineProfile) -> Option<DbBackend> {
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 ordid_sql::sqlx_errors! { sqlx }
 
+/// Returns whether SQLx sees no transaction where it has begun one.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub(crate) fn is_not_begun(error: &DbErr) -> bool {
+    let (DbErr::Conn(RuntimeErr::SqlxError(inner))
+    | DbErr::Exec(RuntimeErr::SqlxError(inner))
+    | DbErr::Query(RuntimeErr::SqlxError(inner))) = error
+    else {
+        return false;
+    };
+    matches!(**inner, sqlx::Error::BeginFailed)
+}
+
+#[cfg(not(any(feature = "postgres", feature = "mysql", feature = "sqlite")))]
+pub(crate) fn is_not_begun(_: &DbErr) -> bool {
+    false
+}
+
 /// Takes an error with what it means: of COMMIT, that it was carried out or not, unless the database says that
 /// it was not.
 pub(crate) fn classify(backend: DbBackend, error: DbErr, is_commit: bool) -> DriverError<DbErr> {

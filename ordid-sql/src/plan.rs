@@ -312,7 +312,7 @@ impl Plan {
         let mut deletes = Vec::new();
         let mut unlinks = Vec::new();
         // A table between two others orders these, also if none of its rows is deleted: the database may delete some
-        // (`ON DELETE CASCADE`).
+        // (`ON DELETE CASCADE`). Of a flush in chunks, only one with rows does.
         let mut with_deletes = Vec::new();
         for together in components(&tables, &by_name, orders) {
             let mut together_by_name = by_name.clone();

@@ -379,9 +379,14 @@ impl Engine {
         policy: &Policy,
     ) -> Result<u64, Refusal> {
         let Snapshot { state, tick, .. } = snapshot;
-        // Where threads ran over the unit between the two lines, or this one slept, slots of a later one are judged
-        // as those of a counter that ran over; a refusal gives up a few, and the newest state is judged by a new time.
         if layout.is_present(state, count, tick) {
+            // Several of these would run over more than one unit. Where keys may be ahead, that is no harm.
+            if count > 1 && !matches!(policy.overflow, Overflow::Advance { .. }) {
+                return self.exchange(state, state, count);
+            }
+            // Where threads ran over the unit between the two lines, or this one slept, slots of a later one are
+            // judged as those of a counter that ran over; a refusal gives up a few, and the newest state is judged by
+            // a new time.
             let first = self.state.0.fetch_add(count, Ordering::AcqRel);
             if !layout.is_present(first, count, tick) {
                 let admitted = self.admit(layout, first, count, tick, policy, first);
@@ -411,6 +416,11 @@ impl Engine {
             let given_up = self.renewed.0.given_up.load(Ordering::Acquire);
             self.admit(layout, first, count, tick, policy, given_up)?;
         }
+        self.exchange(state, first, count)
+    }
+
+    /// Claims slots from `first` on, if nobody has claimed any since the state was read.
+    fn exchange(&self, state: u64, first: u64, count: u64) -> Result<u64, Refusal> {
         match self.state.0.compare_exchange(
             state,
             first + count,
@@ -586,7 +596,6 @@ impl Engine {
             // A clock that the layout has no time for will be refused by the claim.
             let now = layout.now(clock).unwrap_or(state);
             if renewal == Renewal::Follow {
-                renewed.given_up.store(0, Ordering::Release);
                 return now;
             }
             // A new secret starts a new unit of time: inside the old one its counter could be lower.
@@ -607,6 +616,8 @@ impl Engine {
             return Ok(());
         };
         if renewal == Renewal::Follow {
+            // What was given up may be later than the state now.
+            renewed.given_up.store(0, Ordering::Release);
             renewed.followed.fetch_add(1, Ordering::Relaxed);
             let at = |slot| layout.timestamp(layout.split(slot).0).as_unix_millis();
             observe::followed(at(before), at(after));

@@ -57,10 +57,24 @@ pub(super) async fn probe<C: FlushConnection>(
         // The values that an attempt has read may differ from those that were committed, since several attempts may
         // have sent their COMMIT.
         let statements = statements_of(rows, writer);
-        match read_committed(rows, &mut open, run.plan(), &statements).await {
-            Ok(read) => read.fill(),
-            Err(error) => found = Err(error),
-        }
+        // The question may have ended the transaction that had the bound.
+        let bound = match within {
+            Some(within) => {
+                let bound = lock_waits::bound(&mut open, writer.engine, within, || no_values(rows));
+                bound.await.map(drop)
+            }
+            None => Ok(()),
+        };
+        found = match bound {
+            Ok(()) => {
+                let read = read_committed(rows, &mut open, run.plan(), &statements).await;
+                read.map(|read| {
+                    read.fill();
+                    true
+                })
+            }
+            Err(error) => Err(FlushError::probe(error)),
+        };
     }
     run.probed(found);
     let is_lost = run.has_lost_connection();

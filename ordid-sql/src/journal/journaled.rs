@@ -560,8 +560,8 @@ struct Pending {
 }
 
 /// Up to which age a unit is sent again under the same key, if nothing was written. If the process is killed then, the next one
-/// has the rest of the half day to find out.
-const USED_AGAIN: Duration = Duration::from_secs(60 * 60);
+/// has the rest of the half day to find out. Under another key it is written once more, so it should not be often.
+const USED_AGAIN: Duration = Duration::from_secs(4 * 60 * 60);
 
 impl Held {
     /// Returns whether it has to be written anew before it is sent: its marker row would soon look as if it might have been

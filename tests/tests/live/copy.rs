@@ -630,7 +630,7 @@ async fn a_row_that_cannot_be_encoded_is_named(pool: Pool<Postgres>) -> Outcome 
         let key = rows[usize::try_from(special)?].id;
         let error = work(rows).flush(&pool).await.unwrap_err();
         assert_eq!(error.key(), Some(&*key.to_string()));
-        let start = "cannot bind a row into numbers, chunk ";
+        let start = "cannot bind a row into numbers (rows ";
         assert!(error.to_string().starts_with(start), "{error}");
         assert_eq!(one::<i64>(&pool, "SELECT count(*) FROM numbers").await?, 0);
     }

@@ -1,6 +1,6 @@
 //! Finds the things that depend on the moved columns in MySQL and MariaDB, and the indexes that have them.
 
-use super::{Found, of, quote, text};
+use super::{Found, is_at_least, of, quote, text};
 use crate::{
     engine::Engine,
     failure::Failure,
@@ -277,13 +277,19 @@ async fn not_instant(
         ));
     }
     // A server that does not count them, or does not tell this user, refuses the first step.
+    let version = session.value("SELECT version()").await?.unwrap_or_default();
+    let most = if is_at_least(&version, [9, 1, 0]) {
+        255
+    } else {
+        64
+    };
     let versions = format!(
-        "SELECT 1 FROM information_schema.innodb_tables WHERE name = {} AND total_row_versions >= 64",
+        "SELECT 1 FROM information_schema.innodb_tables WHERE name = {} AND total_row_versions >= {most}",
         literal(&format!("{}/{}", table.schema, table.name))
     );
     match session.exists(&versions).await {
         Ok(true) => refusals.add(format!(
-            "{title} has had 64 changes of columns at once, after which MySQL makes no more: rebuild it (`OPTIMIZE TABLE {}`)",
+            "{title} has had {most} changes of columns at once, after which MySQL makes no more: rebuild it (`OPTIMIZE TABLE {}`)",
             quote(&table.name)
         )),
         Err(fault) if fault.is_lost => return Err(fault.into()),

@@ -40,6 +40,7 @@ pub fn add(to: &mut Databases<'_>) {
         new_rows_are_recorded_if_it_is_asked_for,
     );
     all!(to.on_postgres, "work::"; a_transaction_that_has_failed_is_over);
+    all!(to.on_mariadb, "work::"; a_transaction_that_a_statement_has_committed_is_not_there);
 }
 
 fn author(name: impl ToString, mentor: Option<AuthorId>) -> author::Model {
@@ -389,6 +390,30 @@ async fn a_transaction_that_has_failed_is_over(db: DatabaseConnection) -> Outcom
         "{error}"
     );
     drop(transaction);
+    assert_eq!(author::Entity::find().count(&db).await?, 0);
+    Ok(())
+}
+
+/// A statement that changes a table commits, and then there is none.
+async fn a_transaction_that_a_statement_has_committed_is_not_there(
+    db: DatabaseConnection,
+) -> Outcome {
+    library(&db).await?;
+    let transaction = db.begin().await?;
+    transaction
+        .execute_unprepared("CREATE TABLE other (id INT)")
+        .await?;
+    let mut work = UnitOfWork::new();
+    work.add(author("Ada", None));
+    let error = work.flush_in(&transaction).await.unwrap_err();
+    assert!(
+        !error.is_transaction_over() && !error.is_connection_lost(),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("no transaction is open"),
+        "{error}"
+    );
     assert_eq!(author::Entity::find().count(&db).await?, 0);
     Ok(())
 }
