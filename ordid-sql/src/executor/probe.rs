@@ -57,8 +57,8 @@ pub(super) async fn probe<C: FlushConnection>(
         // The values that an attempt has read may differ from those that were committed, since several attempts may
         // have sent their COMMIT.
         let statements = statements_of(rows, writer);
-        // The question may have ended the transaction that had the bound.
-        let bound = match within {
+        // The question behind a fence has ended the transaction that had the bound.
+        let bound = match within.filter(|_| run.fence().is_some()) {
             Some(within) => {
                 let bound = lock_waits::bound(&mut open, writer.engine, within, || no_values(rows));
                 bound.await.map(drop)
