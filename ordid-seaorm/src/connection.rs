@@ -30,7 +30,7 @@ use sea_orm::{
 use crate::{
     Error,
     entity::Binder,
-    failure::{classify, engine, is_built_for, is_not_begun},
+    failure::{classify, engine, is_built_for, savepoint_not_begun},
 };
 
 mod sealed {
@@ -126,28 +126,19 @@ impl<C: Begin> FlushConnection for Source<'_, C> {
     async fn begin(&mut self, begin: spi::Begin<'_>) -> Result<Open, Error> {
         let is_own = begin.scope == TransactionScope::Transaction;
         let mut options = TransactionOptions::default();
-        if is_own && let Some(statement) = begin.statement {
+        if let Some(statement) = begin.statement {
             options.sqlite_transaction_mode = Some(mode(statement)?);
         }
-        let begun = match self.on.pool() {
+        let backend = self.backend;
+        let transaction = match self.on.pool() {
             Some(pool) => {
                 let pool = pool.clone();
-                let begun = async move { begun(&pool, options, begin.ask, begin.defer).await };
-                kept(Box::pin(begun), self.backend).await
+                let begun =
+                    async move { begun(&pool, backend, options, begin.ask, begin.defer).await };
+                kept(Box::pin(begun), backend).await
             }
-            None => begun(self.on, options, begin.ask, begin.defer).await,
-        };
-        let transaction = begun.map_err(|(error, is_savepoint)| match is_savepoint && !is_own {
-            // A statement of the user's has ended it, such as DDL on MySQL: SQLx sees no transaction behind the savepoint.
-            true if is_not_begun(&error) => Error::no_transaction("connection"),
-            is_savepoint => {
-                let error = classify(self.backend, error, false);
-                match is_savepoint && error.failure != Failure::Lost {
-                    true => Error::begin(error).with_transaction_over(),
-                    false => Error::begin(error),
-                }
-            }
-        })?;
+            None => begun(self.on, backend, options, begin.ask, begin.defer).await,
+        }?;
         Ok(Open {
             backend: self.backend,
             is_own,
@@ -169,26 +160,26 @@ fn mode(statement: &str) -> Result<SqliteTransactionMode, Error> {
     }
 }
 
-/// Begins a transaction or a savepoint. An error says whether it is of that. If the database makes no savepoint, SQLx has rolled
-/// back the transaction around it, too: PostgreSQL makes none where an earlier statement has failed.
-async fn begun<C>(
+/// Begins a transaction on a pool, or a savepoint in a transaction.
+async fn begun<C: Begin>(
     on: &C,
+    backend: DbBackend,
     options: TransactionOptions,
     ask: Option<&str>,
     defer: Option<&str>,
-) -> Result<DatabaseTransaction, (DbErr, bool)>
-where
-    C: ConnectionTrait + TransactionTrait<Transaction = DatabaseTransaction>,
-{
+) -> Result<DatabaseTransaction, Error> {
+    let failed = |error| Error::begin(classify(backend, error, false));
     if let Some(ask) = ask {
-        let asked = on.execute_unprepared(ask).await;
-        asked.map_err(|error| (error, false))?;
+        on.execute_unprepared(ask).await.map_err(failed)?;
     }
-    let begun = on.begin_with_options(options).await;
-    let transaction = begun.map_err(|error| (error, true))?;
+    let transaction = on.begin_with_options(options).await;
+    let transaction = transaction.map_err(|error| match on.pool() {
+        Some(_) => failed(error),
+        None => savepoint_not_begun(backend, error),
+    })?;
     if let Some(defer) = defer {
         let deferred = transaction.execute_unprepared(defer).await;
-        deferred.map_err(|error| (error, false))?;
+        deferred.map_err(failed)?;
     }
     Ok(transaction)
 }

@@ -60,31 +60,32 @@ pub(crate) fn backend_of(engine: &EngineProfile) -> Option<DbBackend> {
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 ordid_sql::sqlx_errors! { sqlx }
 
-/// Returns whether SQLx sees no transaction where it has begun one.
+/// Returns SQLx's error in one of SeaORM.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-pub(crate) fn is_not_begun(error: &DbErr) -> bool {
-    let (DbErr::Conn(RuntimeErr::SqlxError(inner))
-    | DbErr::Exec(RuntimeErr::SqlxError(inner))
-    | DbErr::Query(RuntimeErr::SqlxError(inner))) = error
-    else {
-        return false;
-    };
-    matches!(**inner, sqlx::Error::BeginFailed)
+fn sqlx_error(error: &DbErr) -> Option<&sqlx::Error> {
+    match error {
+        DbErr::Conn(RuntimeErr::SqlxError(inner))
+        | DbErr::Exec(RuntimeErr::SqlxError(inner))
+        | DbErr::Query(RuntimeErr::SqlxError(inner)) => Some(inner),
+        _ => None,
+    }
 }
 
-#[cfg(not(any(feature = "postgres", feature = "mysql", feature = "sqlite")))]
-pub(crate) fn is_not_begun(_: &DbErr) -> bool {
-    false
+/// Takes an error of a savepoint that was to begin.
+pub(crate) fn savepoint_not_begun(backend: DbBackend, error: DbErr) -> Error {
+    let error = classify(backend, error, false);
+    #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+    return no_savepoint(error, sqlx_error);
+    #[cfg(not(any(feature = "postgres", feature = "mysql", feature = "sqlite")))]
+    Error::begin(error)
 }
 
 /// Takes an error with what it means: of COMMIT, that it was carried out or not, unless the database says that
 /// it was not.
 pub(crate) fn classify(backend: DbBackend, error: DbErr, is_commit: bool) -> DriverError<DbErr> {
-    let failure = match &error {
-        #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-        DbErr::Conn(RuntimeErr::SqlxError(inner))
-        | DbErr::Exec(RuntimeErr::SqlxError(inner))
-        | DbErr::Query(RuntimeErr::SqlxError(inner)) => match &**inner {
+    #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+    if let Some(inner) = sqlx_error(&error) {
+        let failure = match inner {
             sqlx::Error::Database(told) => {
                 if let Ok(engine) = engine(backend) {
                     return DriverError {
@@ -95,7 +96,11 @@ pub(crate) fn classify(backend: DbBackend, error: DbErr, is_commit: bool) -> Dri
                 Failure::Refused
             }
             inner => own(inner, is_commit),
-        },
+        };
+        return DriverError::new(error, failure);
+    }
+    let _ = backend;
+    let failure = match &error {
         DbErr::ConnectionAcquire(ConnAcquireErr::Timeout | ConnAcquireErr::ConnectionClosed) => {
             Failure::Refused
         }
@@ -103,7 +108,6 @@ pub(crate) fn classify(backend: DbBackend, error: DbErr, is_commit: bool) -> Dri
         DbErr::Conn(_) => Failure::Lost,
         _ => Failure::Refused,
     };
-    let _ = backend;
     DriverError {
         has_waited: error == DbErr::ConnectionAcquire(ConnAcquireErr::Timeout),
         ..DriverError::new(error, failure)

@@ -95,13 +95,14 @@ impl<B: RowBinder> Work<B> {
                 return part.await;
             }
             let span = Span::new(self.rows.tables().len(), self.rows.len());
-            let flushed = span.around(self.flush_told(&mut source, wanted)).await;
-            let flushed = flushed.map_err(|error| match &self.chunked {
-                Some(chunked) => chunked.explain(error),
-                None => error,
-            });
-            span.ended(&flushed);
-            flushed
+            let flush = async {
+                let flushed = self.flush_told(&mut source, wanted).await;
+                flushed.map_err(|error| match &self.chunked {
+                    Some(chunked) => chunked.explain(error),
+                    None => error,
+                })
+            };
+            span.over(flush).await
         }
     }
 

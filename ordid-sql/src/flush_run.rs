@@ -92,8 +92,6 @@ pub struct FlushRun<D> {
     fence: Option<Uuid>,
     /// Whether it prepares its transaction instead of committing it.
     prepares: bool,
-    /// Whether chunks before it are committed.
-    is_later_chunk: bool,
     /// Which rows of a chunk were there when an upsert of it failed the last time.
     found: Option<(Chunk, Vec<bool>)>,
 }
@@ -174,7 +172,6 @@ impl<D> FlushRun<D> {
             marked_for: None,
             fence: None,
             prepares: false,
-            is_later_chunk: false,
             found: None,
         }
     }
@@ -272,7 +269,6 @@ impl<D> FlushRun<D> {
             self.id = id;
         }
         self.marked_for = Some(MarkedFor::Chunk);
-        self.is_later_chunk = before > 0;
         self.tally.goes_on(before, total);
         self
     }
@@ -730,7 +726,7 @@ impl<D> FlushRun<D> {
             Outcome::Committed => return Ok(self.tally.flushed()),
             Outcome::Unknown => observe::unknown(),
             Outcome::Nothing => {
-                match self.is_later_chunk {
+                match self.tally.goes_on_behind_others() {
                     true => observe::some_chunks(),
                     false => observe::nothing(),
                 }

@@ -143,6 +143,24 @@ pub(crate) fn order(
     Ok(nodes.arrange(&depths, &states, tables, rows, list, by))
 }
 
+/// Returns the depth of each of so many rows, by the references between them: child and parent. The rows of a circle, and those
+/// below one, are the deepest.
+pub(crate) fn depths(rows: usize, references: &[[usize; 2]]) -> Vec<u32> {
+    let edges = references.iter().map(|row| {
+        let [child, parent] = row.map(number);
+        Edge {
+            child,
+            parent,
+            column: 0,
+        }
+    });
+    let graph = Graph {
+        nodes: rows,
+        edges: edges.collect(),
+    };
+    graph.depths(|_| true)
+}
+
 /// A column that holds a foreign key.
 #[derive(Debug, Clone, Copy)]
 struct Column {

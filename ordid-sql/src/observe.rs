@@ -29,8 +29,17 @@ impl Span {
         }
     }
 
-    /// Runs a flush in it.
-    pub fn around<F: Future>(&self, flush: F) -> impl Future<Output = F::Output> + use<F> {
+    /// Runs a flush in it, and tells how it ended.
+    pub async fn over<D>(
+        self,
+        flush: impl Future<Output = Result<Flushed, FlushError<D>>>,
+    ) -> Result<Flushed, FlushError<D>> {
+        let flushed = self.around(flush).await;
+        self.ended(&flushed);
+        flushed
+    }
+
+    fn around<F: Future>(&self, flush: F) -> impl Future<Output = F::Output> + use<F> {
         #[cfg(feature = "tracing")]
         let flush = InSpan {
             span: self.span.clone(),
@@ -39,8 +48,7 @@ impl Span {
         flush
     }
 
-    /// Tells how the flush ended.
-    pub fn ended<D>(&self, outcome: &Result<Flushed, FlushError<D>>) {
+    fn ended<D>(&self, outcome: &Result<Flushed, FlushError<D>>) {
         #[cfg(feature = "tracing")]
         {
             let (retries, outcome) = match outcome {

@@ -1,6 +1,9 @@
 //! The order of statements.
 
-use std::{collections::HashSet, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use petgraph::{algo::tarjan_scc, graph::DiGraph};
 
@@ -239,7 +242,7 @@ fn check_names(table: &Table, engine: &EngineProfile) -> Result<(), Error> {
     }
 }
 
-/// Which tables decide the order of tables.
+/// The tables that decide in which order all are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Orders {
     /// Also those for whose rows there is only room.
@@ -667,16 +670,8 @@ fn parents_first(of: Vec<usize>, tables: &[Table], rows: &[&mut dyn TypelessRows
         });
         found
     };
-    let mut parents: Vec<_> = of.iter().map(|it| (*it, parents_of(*it))).collect();
-    let (mut ordered, mut in_order) = (HashSet::new(), Vec::with_capacity(of.len()));
-    while !parents.is_empty() {
-        let is_free = |(_, parents): &(usize, HashSet<usize>)| parents.is_subset(&ordered);
-        let next = parents.iter().position(is_free).unwrap_or_default();
-        let (table, _) = parents.remove(next);
-        ordered.insert(table);
-        in_order.push(table);
-    }
-    in_order
+    let parents: HashMap<_, _> = of.iter().map(|it| (*it, parents_of(*it))).collect();
+    by_references(of, |from, to| parents[&from].contains(&to)).concat()
 }
 
 /// Says whether a key is that of a row of some rows.
@@ -689,16 +684,20 @@ fn components(
     by_name: &[usize],
     have: impl Fn(&Table) -> bool,
 ) -> Vec<Vec<usize>> {
+    let found = by_name.iter().copied();
+    let found = found.filter(|table| have(&tables[*table])).collect();
+    by_references(found, |from, to| tables[from].refers_to(&tables[to]))
+}
+
+/// Returns tables in the order of these references, parents first; those that refer to each other in a circle together, in the
+/// order that they had.
+fn by_references(of: Vec<usize>, refers: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
     let mut graph = DiGraph::<usize, ()>::new();
-    let nodes: Vec<_> = by_name
-        .iter()
-        .filter(|table| have(&tables[**table]))
-        .map(|table| graph.add_node(*table))
-        .collect();
+    let nodes: Vec<_> = of.into_iter().map(|table| graph.add_node(table)).collect();
     // Edges go from child to parent: Tarjan's components then come parents first.
     for from in &nodes {
         for to in &nodes {
-            if from != to && tables[graph[*from]].refers_to(&tables[graph[*to]]) {
+            if from != to && refers(graph[*from], graph[*to]) {
                 graph.add_edge(*from, *to, ());
             }
         }

@@ -186,6 +186,11 @@ impl Tally {
         (self.done, self.before, self.total) = (before, before, total);
     }
 
+    /// Whether earlier chunks have committed rows.
+    pub(crate) const fn goes_on_behind_others(&self) -> bool {
+        self.before > 0
+    }
+
     /// Forgets what was sent: an attempt begins.
     pub fn restart(&mut self) {
         self.flushed.tables.clear();

@@ -8,6 +8,7 @@ use std::{
 use crate::{
     Action, Columns, RowEnd, RowSink, Table, UpsertStep,
     entities::{Conflict, Entities, Kept, Order, place},
+    graph,
 };
 use ordid_core::{Error, entity::Cell, key::KeyBytes};
 
@@ -279,43 +280,19 @@ impl<S: RowSink + 'static> Rows<S> {
             let places: Vec<usize> = range.clone().map(|it| place(updates, it)).collect();
             let key = |place: &usize| self.entities.key(Kept::Updates, *place);
             let positions: HashMap<_, _> = places.iter().map(key).zip(0..).collect();
-            let mut children = vec![Vec::new(); places.len()];
-            let mut parents = vec![0; places.len()];
-            let mut falls = false;
+            let mut references = Vec::new();
             for (child, place) in places.iter().enumerate() {
                 let visit = &mut |parent: usize, key| {
-                    if let (true, Some(parent)) = (own[parent], positions.get(&key))
-                        && *parent != child
-                    {
-                        children[*parent].push(child);
-                        parents[child] += 1;
-                        falls |= *parent > child;
+                    if let (true, Some(parent)) = (own[parent], positions.get(&key)) {
+                        references.push([child, *parent]);
                     }
                 };
                 self.entities.parents(Kept::Updates, *place, visit);
             }
-            if !falls {
+            if references.iter().all(|[child, parent]| parent <= child) {
                 continue;
             }
-            let mut depths = vec![usize::MAX; places.len()];
-            let free = (0..places.len()).filter(|it| parents[*it] == 0);
-            let mut level: Vec<usize> = free.collect();
-            for depth in 0.. {
-                if level.is_empty() {
-                    break;
-                }
-                let mut next = Vec::new();
-                for row in level {
-                    depths[row] = depth;
-                    for child in &children[row] {
-                        parents[*child] -= 1;
-                        if parents[*child] == 0 {
-                            next.push(*child);
-                        }
-                    }
-                }
-                level = next;
-            }
+            let depths = graph::depths(places.len(), &references);
             let mut sorted: Vec<usize> = (0..places.len()).collect();
             sorted.sort_by_key(|row| depths[*row]);
             let order = self

@@ -18,6 +18,22 @@ macro_rules! sqlx_errors {
             }
         }
 
+        /// Returns the error of a savepoint that could not be made. `sqlx` finds SQLx's error in the library's.
+        fn no_savepoint<D>(
+            error: $crate::DriverError<D>,
+            sqlx: impl FnOnce(&D) -> Option<&$($sqlx)::+::Error>,
+        ) -> $crate::FlushError<D> {
+            use $($sqlx)::+::Error::{BeginFailed, Database};
+            match sqlx(&error.error) {
+                // A statement of the user's has ended the transaction, such as DDL on MySQL: SQLx sees none behind the savepoint.
+                Some(BeginFailed) => $crate::FlushError::no_transaction("connection"),
+                // SQLx has rolled the transaction back, too. PostgreSQL makes no savepoint where an earlier statement has
+                // failed.
+                Some(Database(_)) => $crate::FlushError::begin(error).with_transaction_over(),
+                _ => $crate::FlushError::begin(error),
+            }
+        }
+
         /// Returns which kind of error SQLx takes one of a database for.
         fn kind(kind: $($sqlx)::+::error::ErrorKind) -> Option<$crate::classify::ErrorKind> {
             use $($sqlx)::+::error::ErrorKind::{

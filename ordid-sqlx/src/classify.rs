@@ -94,6 +94,11 @@ pub(crate) fn not_begun(error: sqlx::Error) -> Error {
     }
 }
 
+/// Takes an error of a savepoint that was to begin.
+pub(crate) fn savepoint_not_begun(error: sqlx::Error) -> Error {
+    no_savepoint(classify(error), |error| Some(error))
+}
+
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {
     use ordid_sql::Failure::{Lost, Refused};

@@ -20,7 +20,7 @@ use sqlx::{
 use crate::{
     Error,
     backend::{Answer, Backend, Binder, BoxFuture, Bulk},
-    classify::{classify, classify_commit, not_begun},
+    classify::{classify, classify_commit, not_begun, savepoint_not_begun},
 };
 
 /// Whether client and server still agree on what comes next over a connection.
@@ -194,16 +194,16 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
             Some(sql) => DB::run_script(connection, SqlStr::from_static(sql)).await,
             None => Ok(()),
         };
-        // With each error, whether it is the savepoint that the database has refused.
-        let begun = match (asked, statement) {
-            (Err(error), _) => Err((error, false)),
-            (Ok(()), Some(statement)) => {
-                let begun = connection.begin_with(statement).await;
-                begun.map_err(|error| (error, false))
+        let begun = match (asked, statement, begin.scope) {
+            (Err(error), ..) => Err(not_begun(error)),
+            (Ok(()), Some(statement), _) => {
+                connection.begin_with(statement).await.map_err(not_begun)
             }
-            (Ok(()), None) => {
-                let begun = connection.begin().await;
-                begun.map_err(|error| (error, begin.scope == TransactionScope::Savepoint))
+            (Ok(()), None, TransactionScope::Transaction) => {
+                connection.begin().await.map_err(not_begun)
+            }
+            (Ok(()), None, TransactionScope::Savepoint) => {
+                connection.begin().await.map_err(savepoint_not_begun)
             }
         };
         state.beginning.store(false, Ordering::Relaxed);
@@ -219,22 +219,11 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
                 let setting =
                     DB::Bulk::SETTING.filter(|_| begin.uses_bulk && begin.statement.is_some());
                 let set = open.run_all([setting, begin.defer]).await;
-                set.map(|()| open).map_err(|error| (error, false))
+                set.map(|()| open).map_err(not_begun)
             }
             Err(error) => Err(error),
         };
-        begun.map_err(|(error, is_savepoint)| {
-            state.set_busy(false);
-            match &error {
-                // A statement of the user's has ended it, such as DDL on MySQL: SQLx sees no transaction behind the savepoint.
-                sqlx::Error::BeginFailed if is_savepoint => Error::no_transaction("connection"),
-                // SQLx rolls back the transaction, too. PostgreSQL makes no savepoint where an earlier statement has failed.
-                sqlx::Error::Database(_) if is_savepoint => {
-                    not_begun(error).with_transaction_over()
-                }
-                _ => not_begun(error),
-            }
-        })
+        begun.inspect_err(|_| state.set_busy(false))
     }
 
     fn is_usable(&self) -> bool {

@@ -3,7 +3,7 @@
 /// A setting of sessions that begin later.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// What it is called in documents.
+    /// Its name in documents.
     pub name: &'static str,
     /// The statement that sets it.
     pub set: &'static str,
@@ -15,25 +15,25 @@ pub struct Setting {
 pub mod mysql {
     use super::Setting;
 
-    /// What is not committed is rolled back.
+    /// The server commits no statement by itself.
     pub const NO_AUTOCOMMIT: Setting = Setting {
         name: "autocommit=0",
         set: "SET GLOBAL autocommit = 0",
         reset: "SET GLOBAL autocommit = 1",
     };
-    /// Rows of transactions that are still open are seen.
+    /// A query sees rows of transactions that are still open.
     pub const READ_UNCOMMITTED: Setting = Setting {
         name: "transaction_isolation=READ-UNCOMMITTED",
         set: "SET GLOBAL TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
         reset: "SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     };
-    /// What is read is locked.
+    /// A query locks the rows that it reads.
     pub const SERIALIZABLE: Setting = Setting {
         name: "transaction_isolation=SERIALIZABLE",
         set: "SET GLOBAL TRANSACTION ISOLATION LEVEL SERIALIZABLE",
         reset: "SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     };
-    /// Values that do not fit are cut.
+    /// The server cuts values that do not fit.
     pub const NOT_STRICT: Setting = Setting {
         name: "sql_mode without strict",
         set: "SET GLOBAL sql_mode = ''",
@@ -59,25 +59,25 @@ pub mod postgres {
     /// Takes back what is set.
     pub const RESET: &str = alter!("RESET ALL");
 
-    /// COMMITs may be refused for what others have read.
+    /// The server may refuse a COMMIT because of what others have read.
     pub const SERIALIZABLE: Setting = Setting {
         name: "default_transaction_isolation=serializable",
         set: alter!("SET default_transaction_isolation = serializable"),
         reset: RESET,
     };
-    /// Nothing is written.
+    /// The server refuses each write.
     pub const READ_ONLY: Setting = Setting {
         name: "default_transaction_read_only=on",
         set: alter!("SET default_transaction_read_only = on"),
         reset: RESET,
     };
-    /// Statements that wait are given up.
+    /// The server gives up a statement that takes three seconds.
     pub const STATEMENT_TIMEOUT: Setting = Setting {
         name: "statement_timeout=3s",
         set: alter!("SET statement_timeout = 3000"),
         reset: RESET,
     };
-    /// Transactions whose client is slow are ended.
+    /// The server ends a transaction whose client is silent for half a second.
     pub const IDLE_TIMEOUT: Setting = Setting {
         name: "idle_in_transaction_session_timeout=500ms",
         set: alter!("SET idle_in_transaction_session_timeout = 500"),

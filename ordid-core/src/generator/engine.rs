@@ -389,7 +389,7 @@ impl Engine {
             // a new time.
             let first = self.state.0.fetch_add(count, Ordering::AcqRel);
             if !layout.is_present(first, count, tick) {
-                let admitted = self.admit(layout, first, count, tick, policy, first);
+                let admitted = self.admit(layout, first, count, tick, policy, true);
                 admitted.map_err(|_| {
                     self.give_up(first, count);
                     Refusal::Raced
@@ -414,7 +414,8 @@ impl Engine {
         let first = state.max(layout.first_of(tick));
         if !layout.is_present(first, count, tick) {
             let given_up = self.renewed.0.given_up.load(Ordering::Acquire);
-            self.admit(layout, first, count, tick, policy, given_up)?;
+            let ran_over = has_run_over(layout, first, given_up);
+            self.admit(layout, first, count, tick, policy, ran_over)?;
         }
         self.exchange(state, first, count)
     }
@@ -441,14 +442,14 @@ impl Engine {
         count: u64,
         tick: u64,
         policy: &Policy,
-        given_up: u64,
+        ran_over: bool,
     ) -> Result<(), Refusal> {
         let now = layout.first_of(tick);
-        check_claim(layout, first, count, now, policy, given_up)?;
+        check_claim(layout, first, count, now, policy, ran_over)?;
         let time = layout.split(first).0;
         let newest = layout.split(first + (count - 1)).0;
         let ahead = newest.saturating_sub(layout.split(now).0);
-        let entered = has_run_over(layout, first, given_up) || newest > time;
+        let entered = ran_over || newest > time;
         // A key in a unit of time that the counter did not enter by itself is held: the clock
         // stepped back. By one only, it may be that of another processor.
         if ahead < if entered { 1 } else { 2 } {
@@ -616,7 +617,7 @@ impl Engine {
             return Ok(());
         };
         if renewal == Renewal::Follow {
-            // What was given up may be later than the state now.
+            // The slots that were given up may be later than the state is now.
             renewed.given_up.store(0, Ordering::Release);
             renewed.followed.fetch_add(1, Ordering::Relaxed);
             let at = |slot| layout.timestamp(layout.split(slot).0).as_unix_millis();
@@ -673,14 +674,13 @@ fn check_claim(
     count: u64,
     now: u64,
     policy: &Policy,
-    given_up: u64,
+    ran_over: bool,
 ) -> Result<(), Refusal> {
     let time = layout.split(first).0;
     let now = layout.split(now).0;
     // Behind only where the clock was followed meanwhile, which `confirm` will find.
     let ahead = time.saturating_sub(now);
     let (hold, allowed) = (layout.hold(policy), layout.ahead(policy));
-    let ran_over = has_run_over(layout, first, given_up);
     if ahead > 0 && ran_over && ahead > allowed && ahead <= hold.saturating_add(1) {
         // The counter has just run over into this unit (or a renewal or a start chose it, which the policy does not hold).
         return Err(Refusal::Overflow(time));

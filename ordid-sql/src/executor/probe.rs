@@ -123,7 +123,7 @@ async fn is_there<T: FlushTransaction>(
         }
         // Both rows grow old together, and the marker row may have been removed first.
         if is_fenced && !may_be_removed {
-            // There is no other question behind a fence, so it is one that no standby answers.
+            // A missing row counts here, so a standby must not be the one that answers.
             if is_committed(open, writer, run.id(), || no_values(rows)).await? {
                 return Ok(true);
             }

@@ -62,8 +62,7 @@ impl<B: RowBinder> Work<B> {
         }
         let span = Span::new(self.rows.tables().len(), self.rows.len());
         let flush = self.flush_told(source, TransactionScope::Transaction);
-        let flushed = span.around(flush).await;
-        span.ended(&flushed);
+        let flushed = span.over(flush).await;
         coordinator.decide(match &flushed {
             Ok(_) => Decision::Commit,
             Err(error) if error.is_commit_unknown() => Decision::Unknown,
@@ -84,9 +83,7 @@ impl<B: RowBinder> Work<B> {
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
         let span = Span::new(self.rows.tables().len(), self.rows.len());
-        let flushed = span.around(self.prepared_part(source, coordinator)).await;
-        span.ended(&flushed);
-        flushed
+        span.over(self.prepared_part(source, coordinator)).await
     }
 
     async fn prepared_part<S>(

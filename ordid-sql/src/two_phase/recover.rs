@@ -404,7 +404,7 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
             Ok(OrphanDecision::NotCommitted)
         }
         Err(error) if error.failure == Failure::Duplicate => {
-            // Of the flush, which is committed then, or of another recovery.
+            // It is the row of the flush, which is committed then, or of another recovery.
             decision_of_primary(source, flush).await
         }
         Err(error) => {

@@ -93,8 +93,8 @@ async fn under<W: Flusher<Database: Served>>(
     Ok(())
 }
 
-/// What happens to the COMMIT of a flush as the last one over the proxy was: the server gets a part of it, or all of it and
-/// the client no answer.
+/// Returns faults that meet the COMMIT of a flush which is as long as the last one: the server gets only a part of the COMMIT,
+/// or gets it and the client hears no answer.
 fn faults(proxy: &Proxy) -> Outcome<[Fault; 3]> {
     let conversation = Conversation::of(proxy.last_traffic())?;
     Ok([

@@ -353,3 +353,15 @@ fn the_list_has_every_column_that_is_exported() {
         "without a line in `__for_each_column` of storage/column.rs: {missing:?}"
     );
 }
+
+/// The guide names them as bounds of a page (`pages.md`), which no key may reach.
+#[test]
+fn tildes_are_above_the_texts_of_all_keys() {
+    fn text<C: ColumnOn<Postgres> + Stores<Raw>>(key: Raw) -> String {
+        C::literal(key).trim_matches('\'').to_owned()
+    }
+    let last = Raw::from_u128(u128::MAX);
+    assert!(text::<Char22>(last) < "~".repeat(23));
+    assert!(text::<Char22>(last).as_str() > "~", "one is not enough");
+    assert!(text::<Text>(last).as_str() < "~");
+}

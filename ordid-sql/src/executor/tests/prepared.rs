@@ -369,7 +369,7 @@ fn a_standby_that_is_behind_does_not_decide() {
         servers[0].once("commit", Answer::FailsAfter(Failure::Lost));
         servers[0].once("probe marker", Answer::Succeeds);
         servers[0].times(9, "probe marker", Answer::Says(false));
-        // Of another one nothing is prepared any more.
+        // On another one, nothing is prepared any more when it is asked.
         servers[1].once("COMMIT PREPARED", Answer::FailsAfter(Failure::Lost));
         servers[1].times(9, "probe marker", Answer::Says(false));
         // And one is ended by a recovery.

@@ -110,7 +110,7 @@ impl<D: LeaseDialect> NodeKind<D> for Leased {
                 let Ok([node, epoch, ceiling, store_now]) = <[i64; 4]>::try_from(row) else {
                     continue;
                 };
-                // Somebody may have raised that of a node that was never granted, as a floor.
+                // A ceiling without a grant is a floor that somebody has set.
                 let stored = (epoch > 0 || ceiling > 0).then(|| time(ceiling));
                 let store_now = Some(time(store_now));
                 let (floor, next) = nodes.terms.range(stored, now, last, store_now)?;

@@ -240,7 +240,7 @@ fn a_free_node_is_taken_as_it_was_read() {
     );
 }
 
-/// That of a node that was never granted is a floor that somebody has set.
+/// The ceiling of a node that was never granted is a floor that somebody has set.
 #[test]
 fn a_ceiling_counts_without_a_grant() {
     for (ceiling, floor) in [(0, 0), (NOW + 400, 400)] {

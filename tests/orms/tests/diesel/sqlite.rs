@@ -58,7 +58,7 @@ struct Note {
     body: String,
 }
 
-/// What reads first in a transaction that is not `IMMEDIATE` cannot write behind another writer, however long it may wait.
+/// A transaction that reads first, and is not `IMMEDIATE`, cannot write after another writer has committed, however long it waits.
 fn upserts_wait(file: &str) -> Outcome {
     let mut connection = SqliteConnection::establish(file)?;
     connection.batch_execute(
