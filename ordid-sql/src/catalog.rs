@@ -60,9 +60,8 @@ pub(crate) const MYSQL_ASK: &str =
 ///
 /// `tgtype` has a bit for each of `ROW`, `BEFORE` and `INSERT`, the lowest three: `src/include/catalog/pg_trigger.h`.
 pub(crate) fn postgres(names: &TableNames, sent: &[usize]) -> String {
-    let text = |name: &str| format!("convert_from(decode('{}', 'hex'), 'UTF8')", hex(name));
-    let table = text(&names.table);
-    let column = |at: &usize| text(&unquoted(&names.columns[*at], '"'));
+    let table = postgres_text(&names.table);
+    let column = |at: &usize| postgres_text(&unquoted(&names.columns[*at], '"'));
     let key = list(&names.keys, column);
     let sent = list(sent, column);
     format!(
@@ -304,6 +303,11 @@ fn mysql_table(names: &TableNames) -> (String, String) {
         (Some(schema), table) => (text(&schema), text(&table)),
         (None, table) => ("DATABASE()".to_owned(), text(&table)),
     }
+}
+
+/// A string of PostgreSQL that no setting reads in another way, as `standard_conforming_strings` does.
+pub(crate) fn postgres_text(name: &str) -> String {
+    format!("convert_from(decode('{}', 'hex'), 'UTF8')", hex(name))
 }
 
 /// A string of MySQL that no setting reads in another way, as `NO_BACKSLASH_ESCAPES` does.

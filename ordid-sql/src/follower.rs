@@ -143,6 +143,8 @@ where
     /// that is stored in the same database, in the transaction that processes the rows and with `synchronous_commit` on.
     /// If you store the position elsewhere, continue after a crash of the primary from a position that is older than the
     /// crash, and ignore the rows that you have already processed.
+    ///
+    /// On YugabyteDB, and for a table that Citus distributes, each node has transaction numbers of its own, so a call fails.
     pub fn by_transaction() -> Self {
         Self::new(Rule::Transactions {
             column: COLUMN.to_owned(),
@@ -188,7 +190,7 @@ where
     /// snapshot: make the call the first query of such a transaction. Its isolation level is REPEATABLE READ, which is
     /// the default of MySQL and MariaDB, or on Oracle SERIALIZABLE. On a replica `longest` has to cover the lag.
     ///
-    /// Also follow so on Citus and YugabyteDB, where the numbers of transactions are those of one node.
+    /// YugabyteDB and tables that Citus distributes can only be followed so.
     ///
     /// This compiles only if the keys' scheme is ordered by time, and their column keeps the order.
     pub fn settled_after(longest: Duration) -> Self
@@ -261,8 +263,9 @@ where
     ///
     /// Returns an error if the database refuses the query, for example because the column does not exist; if the
     /// position [is ahead](FollowError::is_position_ahead) of the database, or was returned by [another kind of
-    /// follower](FollowError::is_other_position); if the database is a [standby](FollowError::is_standby); or if a session
-    /// of MySQL or MariaDB is at READ UNCOMMITTED.
+    /// follower](FollowError::is_other_position); if the database is a [standby](FollowError::is_standby); if a follower
+    /// [by transaction](Self::by_transaction) meets a table on many nodes; or if a session of MySQL or MariaDB is at READ
+    /// UNCOMMITTED.
     pub fn next<'a>(
         &'a self,
         over: impl Into<D::Source<'a>>,
@@ -369,9 +372,17 @@ where
         let rows = D::texts(source, text::SNAPSHOT.to_owned()).await?;
         let answer = rows.into_iter().next().unwrap_or_default();
         let mut words = answer.split(' ');
-        let (snapshot, own, standby) = (words.next(), words.next(), words.next());
-        if standby == Some("true") {
-            return Err(Kind::Standby);
+        let (snapshot, own, server) = (words.next(), words.next(), words.next());
+        match server {
+            Some(text::STANDBY_SERVER) => return Err(Kind::Standby),
+            Some(text::YUGABYTEDB) => return Err(Kind::ManyNodes { on: "YugabyteDB" }),
+            Some(text::WITH_CITUS) => {
+                let distributed = D::texts(source, text::is_distributed(&D::names())).await?;
+                if !distributed.is_empty() {
+                    return Err(Kind::ManyNodes { on: "Citus" });
+                }
+            }
+            _ => {}
         }
         let snapshot: Snapshot = snapshot.unwrap_or_default().parse()?;
         Ok(match own.unwrap_or_default().parse() {

@@ -31,6 +31,9 @@ pub(super) enum Kind<E> {
         wants: &'static str,
     },
     Standby,
+    ManyNodes {
+        on: &'static str,
+    },
     Uncommitted,
     NoKey,
 }
@@ -147,6 +150,10 @@ impl<E: fmt::Display> fmt::Display for FollowError<E> {
             ),
             Kind::Standby => f.write_str(
                 "a standby does not tell which transactions are open: follow on the primary, or by `settled_after`",
+            ),
+            Kind::ManyNodes { on } => write!(
+                f,
+                "each node of {on} has transaction numbers of its own: follow by `settled_after`"
             ),
             Kind::Uncommitted => f.write_str(
                 "the session is at READ UNCOMMITTED and may read rows that are rolled back later: set READ COMMITTED or \

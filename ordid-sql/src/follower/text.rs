@@ -8,12 +8,31 @@ use ordid_core::{
 };
 
 use super::{FollowDialect, FollowNames, Snapshot};
-use crate::words::first;
+use crate::{catalog::postgres_text, words::first};
 
-/// Asks for the transactions that are open, the number of the current transaction, if it has one, and whether this is a
-/// standby.
+/// Asks for the transactions that are open, the number of the current transaction, if it has one, and what the server is:
+/// [`STANDBY_SERVER`], [`YUGABYTEDB`], [`WITH_CITUS`] or another word.
 pub(super) const SNAPSHOT: &str = "SELECT pg_current_snapshot()::text || ' ' || \
-     coalesce(pg_current_xact_id_if_assigned()::text, '-') || ' ' || pg_is_in_recovery()::text";
+     coalesce(pg_current_xact_id_if_assigned()::text, '-') || ' ' || \
+     CASE WHEN pg_is_in_recovery() THEN 'standby' WHEN version() LIKE '%-YB-%' THEN 'YugabyteDB' \
+     WHEN to_regclass('pg_dist_partition') IS NOT NULL THEN 'citus' ELSE 'primary' END";
+
+/// A server that does not show which transactions are open.
+pub(super) const STANDBY_SERVER: &str = "standby";
+/// A node of YugabyteDB.
+pub(super) const YUGABYTEDB: &str = "YugabyteDB";
+/// A server in whose database Citus is installed. It may have tables that Citus does not distribute.
+pub(super) const WITH_CITUS: &str = "citus";
+
+/// Returns the query that has a row if Citus distributes the table to other nodes, or copies it to them. Citus also lists
+/// tables that it leaves where they are: these have no distribution, no copies and no group of tables.
+pub(super) fn is_distributed(names: &FollowNames) -> String {
+    format!(
+        "SELECT logicalrelid::text FROM pg_dist_partition WHERE logicalrelid = to_regclass({}) \
+         AND NOT (partmethod = 'n' AND repmodel <> 't' AND colocationid = 0)",
+        postgres_text(&names.table)
+    )
+}
 
 /// Returns the statements that add the column and its index. The column's default does not have to be evaluated for
 /// each row, so `ADD COLUMN` does not rewrite the rows.

@@ -56,6 +56,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "follower::a_prepared_transaction_is_open_and_a_standby_is_refused",
         prepared_and_standby,
     );
+    let name = "follower::tables_on_many_nodes_are_refused";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, many_nodes);
     let name = "follower::rows_are_delivered_once_through_pgbouncer";
     on_scratch::<Postgres, _, _>(trials, servers, "pgbouncer", name, through_pgbouncer);
     let name = "follower::settled_rows_are_delivered_once";
@@ -446,6 +448,58 @@ async fn prepared_and_standby(server: ordid_harness::Server) -> Outcome {
     copy.close().await;
     pool.close().await;
     drop((standby, server));
+    Ok(())
+}
+
+/// A server that answers as YugabyteDB does, and one whose catalog has Citus' table. The real table stands in `pg_catalog`, too.
+async fn many_nodes(pool: Pool<Postgres>) -> Outcome {
+    let follower = create(&pool).await?;
+    raw_sql(
+        "CREATE SCHEMA yugabytedb; CREATE FUNCTION yugabytedb.version() RETURNS text LANGUAGE sql \
+         AS $$SELECT 'PostgreSQL 15.12-YB-2025.1.0.0-b0 on x86_64-pc-linux-gnu'$$; \
+         CREATE SCHEMA citus; CREATE TABLE citus.pg_dist_partition \
+         (logicalrelid regclass, partmethod \"char\", colocationid integer, repmodel \"char\")",
+    )
+    .execute(&pool)
+    .await?;
+    let over = async |schema: &str| {
+        let path = format!("{schema},pg_catalog,public");
+        let options = PgConnectOptions::clone(&pool.connect_options());
+        let options = options.options([("search_path", path)]);
+        Pool::<Postgres>::connect_with(options).await
+    };
+
+    let pool = over("yugabytedb").await?;
+    let error = follower.now(&pool).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "follower of \"events\": each node of YugabyteDB has transaction numbers of its own: follow by `settled_after`"
+    );
+    pool.close().await;
+
+    let pool = over("citus").await?;
+    let start = follower.now(&pool).await?;
+    // Distributed by a column; a reference table; one without a distribution column, in a group; one that was only added.
+    for (distribution, is_refused) in [
+        ("'h', 1, 's'", true),
+        ("'n', 2, 't'", true),
+        ("'n', 3, 's'", true),
+        ("'n', 0, 's'", false),
+    ] {
+        let insert = format!(
+            "DELETE FROM pg_dist_partition; INSERT INTO pg_dist_partition VALUES ('events', {distribution})"
+        );
+        raw_sql(AssertSqlSafe(insert)).execute(&pool).await?;
+        match follower.next(&pool, &start, 10).await {
+            Ok(_) => assert!(!is_refused, "{distribution}"),
+            Err(error) => {
+                assert!(is_refused, "{distribution}: {error}");
+                let error = error.to_string();
+                assert!(error.contains("each node of Citus has transaction"), "{error}");
+            }
+        }
+    }
+    pool.close().await;
     Ok(())
 }
 
