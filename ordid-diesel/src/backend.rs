@@ -28,6 +28,10 @@ pub trait Backend:
     /// The dialect of the engine, and how the engine behaves.
     type Dialect: FlushDialect;
 
+    /// Whether DDL commits the transaction that is open.
+    #[doc(hidden)]
+    const DDL_COMMITS: bool = false;
+
     /// Makes a column with the key of a marker row.
     #[doc(hidden)]
     fn flush_id(id: Uuid) -> Box<dyn Values<Self>>;

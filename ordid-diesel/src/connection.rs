@@ -33,7 +33,7 @@ use ordid_sql::spi::BoxFuture;
 pub(crate) use ordid_sql::table_driver::Awaited;
 pub(crate) use ordid_sql::table_driver::Blocking;
 use ordid_sql::{
-    DriverError, EngineProfile, FlushDialect,
+    DriverError, EngineProfile, Failure, FlushDialect,
     spi::{
         Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, ReadRow, Statement,
         StatementFailure, StatementKind, TransactionScope, blocking,
@@ -354,6 +354,9 @@ impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
             None => {
                 let begun = K::control(connection, Control::Begin).await;
                 begun.map_err(failed)?;
+                if begin.scope == TransactionScope::Savepoint && K::DB::DDL_COMMITS {
+                    Transaction::<K, C>::find_savepoint(connection).await?;
+                }
                 Transaction::keep(connection, begin.scope)
             }
             Some(statement) => Transaction::begin_by(connection, begin.scope, statement)
@@ -419,6 +422,26 @@ impl<'t, K: Calls<C>, C> Transaction<'t, K, C> {
             TransactionManagerStatus::InError => return Err(DieselError::BrokenTransactionManager),
         }
         Ok(Self::keep(connection, scope))
+    }
+
+    /// Makes sure that the savepoint that was begun last is there. If the server has ended the transaction without Diesel's
+    /// knowledge, as MySQL does at DDL, it has taken `SAVEPOINT` without an effect, and would commit each statement.
+    async fn find_savepoint(connection: &mut C) -> Result<(), Error> {
+        let failed = |error| Error::begin(classify::<K::DB>(error, false));
+        let depth = K::status(connection).transaction_depth().map_err(failed)?;
+        let savepoint = depth.map_or(0, |depth| depth.get() - 1);
+        let asked = Self::ask(connection, TransactionScope::Savepoint, &undo(savepoint)).await;
+        let Err(error) = asked.map_err(|error| classify::<K::DB>(error, false)) else {
+            return Ok(());
+        };
+        if error.failure != Failure::Refused {
+            return Err(Error::begin(error));
+        }
+        if let TransactionManagerStatus::Valid(valid) = K::status(connection) {
+            let decreased = valid.change_transaction_depth(TransactionDepthChange::DecreaseDepth);
+            decreased.map_err(failed)?;
+        }
+        Err(Error::no_transaction("connection"))
     }
 
     fn give_status_back(&mut self) {
@@ -515,7 +538,7 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
         &mut self,
         command: &mut CopyCommand<K::DB>,
         rows: &mut BulkRows<'_, Binder<K::DB>, DieselError>,
-    ) -> Result<(), BulkFailure<DieselError>> {
+    ) -> Result<Option<u64>, BulkFailure<DieselError>> {
         match K::libpq(self.connection) {
             Some(connection) => command.send(connection, rows),
             None => unreachable!("a command was prepared over a connection of libpq"),
@@ -541,13 +564,17 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
             && self.scope == TransactionScope::Savepoint
             && let Some(depth) = self.depth()
         {
-            // Diesel's name of it.
-            let sql = format!("ROLLBACK TO SAVEPOINT diesel_savepoint_{}", depth.get() - 1);
+            let sql = undo(depth.get() - 1);
             own = K::control(self.connection, Control::Script(&sql)).await;
         }
         let rolled_back = self.end(Control::Rollback).await.and(own);
         rolled_back.map_err(|error| classify::<K::DB>(error, false))
     }
+}
+
+/// Rolls back to a savepoint, by Diesel's name of it.
+fn undo(savepoint: u32) -> String {
+    format!("ROLLBACK TO SAVEPOINT diesel_savepoint_{savepoint}")
 }
 
 /// Where a flush gets its connections.

@@ -24,7 +24,11 @@ use crate::{
 backend! {
     Mysql, ordid_core::storage::dialect::MySql,
     flush_id: |id| Box::new(Typed::<Nullable<Binary>, Vec<u8>>::of(id.as_bytes().to_vec())),
-    also: { crate::backend::sent_bytes!(&mut ()); }
+    also: {
+        const DDL_COMMITS: bool = true;
+
+        crate::backend::sent_bytes!(&mut ());
+    }
 }
 
 /// An integer is bound as the client keeps it in memory.

@@ -16,6 +16,7 @@ use std::{
 use ordid_core::clock::Delay;
 use ordid_sql::{
     DriverError, EngineProfile, Failure,
+    classify::sqlite,
     spi::{
         self, BoxFuture, Changed, ConnectionSource, FlushConnection, FlushTransaction,
         StatementFailure, TransactionScope,
@@ -122,6 +123,19 @@ impl<C: Begin> FlushConnection for Source<'_, C> {
         Self: 't;
 
     const ADAPTER: &'static str = "ordid_seaorm";
+
+    /// SQLite may have ended the user's transaction, as `ON CONFLICT ROLLBACK` and a full disk do, and SeaORM does not know.
+    /// A savepoint would begin another one.
+    async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, Error> {
+        if self.on.pool().is_none() && self.backend == DbBackend::Sqlite {
+            match self.on.execute_unprepared(sqlite::ASK_OPEN).await {
+                Ok(_) => return Err(Error::no_transaction("connection")),
+                Err(error) if sqlite::says_open(&error.to_string()) => {}
+                Err(error) => return Err(Error::begin(classify(self.backend, error, false))),
+            }
+        }
+        Ok(wanted)
+    }
 
     async fn begin(&mut self, begin: spi::Begin<'_>) -> Result<Open, Error> {
         let is_own = begin.scope == TransactionScope::Transaction;

@@ -191,7 +191,7 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
     /// row that it has not: then the flush is at the chunk of that row, and otherwise at the last of these chunks.
     pub(crate) fn ended_staged(
         self,
-        outcome: Result<(), BulkFailure<D>>,
+        outcome: Result<Option<u64>, BulkFailure<D>>,
     ) -> Ended<(Vec<Chunk>, Option<usize>), D> {
         let mut ended = self.checked(outcome)?;
         let next = ended.sent.rows.end;
@@ -202,14 +202,20 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
         Ok((ended.taken, None))
     }
 
-    /// Ends the command.
-    pub(crate) fn ended(self, outcome: Result<(), BulkFailure<D>>) -> Ended<BulkEnd, D> {
+    /// Ends the command. The outcome has the number of rows that the database took, if that has to be the number that was sent.
+    pub(crate) fn ended(self, outcome: Result<Option<u64>, BulkFailure<D>>) -> Ended<BulkEnd, D> {
         self.checked(outcome).map(Self::counted)
     }
 
-    fn checked(mut self, outcome: Result<(), BulkFailure<D>>) -> Ended<Self, D> {
+    fn checked(mut self, outcome: Result<Option<u64>, BulkFailure<D>>) -> Ended<Self, D> {
         match outcome {
-            Ok(()) => Ok(self),
+            // What could leave rows out is asked before the command, but a trigger may have been made since.
+            Ok(Some(taken)) if u64::try_from(self.sent.rows.len()) != Ok(taken) => {
+                let rows = self.sent.rows.len();
+                let place = Place::of(&self.rows.table(self.sent.table), &self.sent);
+                Err((FlushError::count(taken, rows, place), Some(self.sent)))
+            }
+            Ok(_) => Ok(self),
             Err(BulkFailure::Row) => {
                 let error = self.error.take();
                 Err((error.unwrap_or_else(FlushError::unsaid), None))
@@ -317,7 +323,7 @@ mod tests {
     }
 
     /// Feeds all rows to a command that ends with `outcome`, and returns the reports.
-    fn reports(outcome: Result<(), BulkFailure<io::Error>>) -> Vec<(usize, usize)> {
+    fn reports(outcome: Result<Option<u64>, BulkFailure<io::Error>>) -> Vec<(usize, usize)> {
         let mut rows = PendingRows::<OneRow>::new();
         rows.rows_mut().extend((0..5).map(|_| City {
             id: Uuid::generate(),
@@ -346,7 +352,9 @@ mod tests {
 
     #[test]
     fn rows_are_reported_when_the_command_has_succeeded() {
-        assert_eq!(reports(Ok(())), [(2, 2), (2, 4), (1, 5)]);
+        assert_eq!(reports(Ok(Some(5))), [(2, 2), (2, 4), (1, 5)]);
+        assert_eq!(reports(Ok(None)), [(2, 2), (2, 4), (1, 5)]);
+        assert_eq!(reports(Ok(Some(4))), []);
         let refused = DriverError::new(io::Error::other("no"), Failure::Refused);
         assert_eq!(reports(Err(BulkFailure::Driver(refused))), []);
     }
@@ -370,7 +378,7 @@ mod tests {
             let mut command = BulkRows::new(&rows, &mut run, &mut observer, chunk, usize::MAX);
             while command.feed(&mut OneRow).unwrap() == Fed::More {}
             fed.push(start..command.sent.rows.end);
-            assert!(command.ended(Ok(())).is_ok());
+            assert!(command.ended(Ok(None)).is_ok());
         }
         assert_eq!(fed, [0..2, 5..9]);
     }
@@ -399,7 +407,7 @@ mod tests {
                 while command.feed(&mut OneRow).unwrap() == Fed::More {}
                 fed = command.sent.rows.end;
                 sent += 1;
-                assert!(command.ended(Ok(())).is_ok());
+                assert!(command.ended(Ok(None)).is_ok());
             }
             assert_eq!((fed, sent), (4, commands));
         }

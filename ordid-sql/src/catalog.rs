@@ -54,8 +54,8 @@ pub(crate) const MYSQL_ASK: &str =
     "SELECT 1 /*!80000 FROM information_schema.collations LIMIT 0 */";
 
 /// Returns the text that follows the select list of a query on PostgreSQL. The query returns a row if a unique index
-/// would refuse the same row a second time, and no trigger can replace its values before it is inserted. The index
-/// holds only columns that are sent: the key alone, or the key and columns that cannot be NULL, which is usual in a
+/// would refuse the same row a second time, and no rule and no trigger, of the table or of a partition, can replace its
+/// values before it is inserted. The index holds only columns that are sent: the key alone, or the key and columns that cannot be NULL, which is usual in a
 /// table that is partitioned by time.
 ///
 /// `tgtype` has a bit for each of `ROW`, `BEFORE` and `INSERT`, the lowest three: `src/include/catalog/pg_trigger.h`.
@@ -70,8 +70,12 @@ pub(crate) fn postgres(names: &TableNames, sent: &[usize]) -> String {
          AND i.indnkeyatts = (SELECT count(*) FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = i.indrelid \
          AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1]) \
          AND a.attname IN ({sent}) AND (a.attnotnull OR a.attname IN ({key}))) \
-         AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger AS t WHERE t.tgrelid = i.indrelid \
-         AND t.tgtype & 7 = 7 AND t.tgenabled <> 'D')"
+         AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_rewrite AS r WHERE r.ev_class = i.indrelid AND r.ev_type = '3' \
+         AND r.ev_enabled <> 'D') \
+         AND NOT EXISTS (WITH RECURSIVE part (id) AS (SELECT to_regclass({table})::oid UNION SELECT h.inhrelid \
+         FROM pg_catalog.pg_inherits AS h JOIN part ON h.inhparent = part.id) \
+         SELECT 1 FROM pg_catalog.pg_trigger AS t JOIN part ON t.tgrelid = part.id \
+         WHERE t.tgtype & 7 = 7 AND t.tgenabled <> 'D')"
     )
 }
 

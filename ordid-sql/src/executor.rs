@@ -538,6 +538,12 @@ impl<B: RowBinder> Work<B> {
                         is_fenced =
                             matches!(&written, Err(it) if it.error.failure == Failure::Duplicate);
                     }
+                    let is_left_out = writer.engine.counts_inserts
+                        && matches!(&written, Ok(changed) if changed.total() != 1);
+                    if is_left_out {
+                        run.failed(FlushError::marker_left_out(C::ADAPTER), None);
+                        continue;
+                    }
                     if is_fenced {
                         run.failed(FlushError::recovered(), None);
                         continue;
@@ -821,7 +827,9 @@ async fn locate_row<B, S>(
 {
     let failed = failure.failed_rows(rows);
     let is_known = failure.stale_row(rows).is_none() && failed.is_none();
-    if is_known || (link.was_lost && !source.may_reconnect()) {
+    // Without the user's transaction, each statement of the search would be committed by itself.
+    let is_over = failure.error.is_transaction_over();
+    if is_known || is_over || (link.was_lost && !source.may_reconnect()) {
         return;
     }
     let Ok(connection) = connect(rows, source, &mut scope, link).await else {

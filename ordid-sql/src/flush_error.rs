@@ -351,6 +351,17 @@ impl<D> FlushError<D> {
         Self::new(kind, Source::Driver(source))
     }
 
+    /// The database accepted the marker row, but did not keep it; `adapter` is the crate that declares its table.
+    pub(crate) fn marker_left_out(adapter: &'static str) -> Self {
+        let kind = Kind::Record {
+            adapter,
+            missing: None,
+            marked_for: None,
+        };
+        let why = "a trigger, a rule or a view left the row out, and it has to be there";
+        Self::new(kind, Source::Boxed(why.into()))
+    }
+
     /// Old marker rows could not be deleted; `adapter` is the crate that declares their table.
     pub(crate) fn removal(
         adapter: &'static str,

@@ -288,6 +288,16 @@ pub enum Changed {
     OfEach(Vec<u64>),
 }
 
+impl Changed {
+    /// Returns the number over all rows of the statement.
+    pub(crate) fn total(&self) -> u64 {
+        match self {
+            Self::Rows(rows) => *rows,
+            Self::OfEach(rows) => rows.iter().sum(),
+        }
+    }
+}
+
 /// A row that a query has found.
 pub struct ReadRow {
     /// The first column, which is text; empty if it is NULL.
@@ -487,7 +497,7 @@ pub trait FlushTransaction: Send + Sized {
     ) -> impl Future<Output = Result<Vec<ReadRow>, DriverError<Self::Error>>> + Send;
 
     /// Sends rows by the bulk command, as long as there are rows to be [fed](BulkRows::feed). Rows that it does
-    /// not ask for go by statements.
+    /// not ask for go by statements. Returns how many rows the server says that it took, if it says so.
     ///
     /// # Errors
     ///
@@ -496,9 +506,9 @@ pub trait FlushTransaction: Send + Sized {
         &mut self,
         bulk: &mut Self::Bulk,
         rows: &mut BulkRows<'_, Self::Binder, Self::Error>,
-    ) -> impl Future<Output = Result<(), BulkFailure<Self::Error>>> + Send {
+    ) -> impl Future<Output = Result<Option<u64>, BulkFailure<Self::Error>>> + Send {
         let _ = (bulk, rows);
-        async { Ok(()) }
+        async { Ok(None) }
     }
 
     /// Commits the transaction, or releases the savepoint.

@@ -40,7 +40,8 @@ macro_rules! work_settings {
             /// A flush that only inserts writes a marker row automatically if none of its tables would refuse the same
             /// row a second time. A table refuses it if it has a unique index over the key, alone or with other columns
             /// that are sent, and has no trigger that may replace the key: none that comes `BEFORE INSERT`, or on SQL
-            /// Server none in the place of the insert. A table that is partitioned by a time that the database fills in
+            /// Server none in the place of the insert. On PostgreSQL its partitions have none either, and it has no rule
+            /// for `INSERT`. A table that is partitioned by a time that the database fills in
             /// does not refuse it, nor does a view, including one that is `#[ordid(uncounted)]`. The flush asks the
             /// catalog of every server for such tables, but not SQLite, which loses no COMMIT. This
             /// happens in a separate transaction before the first flush into a table, and before each flush as long as
@@ -50,7 +51,8 @@ macro_rules! work_settings {
             /// If the catalog cannot be read, no marker row is written. The rows are still looked for after a lost
             /// COMMIT, but they are not sent again without a unique index: the outcome stays unknown until they are
             /// found. MySQL and MariaDB hide triggers from users without the privilege `TRIGGER`. If a trigger that the
-            /// user cannot see replaces the key, call this function. A temporary table of MySQL and
+            /// user cannot see replaces the key, call this function. Also call it if a trigger that comes `AFTER INSERT`
+            /// deletes the row or changes its key, as one that moves rows to another table does. A temporary table of MySQL and
             /// MariaDB is in no catalog, so a flush that inserts only into such tables writes a marker row.
             ///
             /// # Rows whose keys others may write

@@ -71,8 +71,11 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
     #[doc(hidden)]
     fn bind_marker(arguments: &mut Self::Arguments, id: Uuid) -> Result<(), BoxDynError>;
 
-    /// Returns whether a transaction is open that SQLx does not know of, as far as it can be asked for:
-    /// SQLite refuses another BEGIN itself.
+    /// Whether a savepoint outside of a transaction begins one, which is committed when the savepoint is released.
+    #[doc(hidden)]
+    const SAVEPOINT_BEGINS: bool;
+
+    /// Asks the server whether a transaction is open: SQLx may not know.
     #[doc(hidden)]
     fn has_transaction(
         connection: &mut Self::Connection,
@@ -208,8 +211,8 @@ pub trait Bulk<DB: Backend>: Sized + Debug + Send + Sync + 'static {
         _connection: &'a mut DB::Connection,
         _state: &'a ProtocolState,
         _rows: &'a mut BulkRows<'_, Binder<DB>, sqlx::Error>,
-    ) -> BoxFuture<'a, Result<(), BulkFailure<sqlx::Error>>> {
-        Box::pin(std::future::ready(Ok(())))
+    ) -> BoxFuture<'a, Result<Option<u64>, BulkFailure<sqlx::Error>>> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 }
 
@@ -260,6 +263,7 @@ macro_rules! backend {
         survives_drops: $survives_drops:literal,
         keeps_up_to: $keeps_up_to:literal,
         bulk: $bulk:ty,
+        savepoint_begins: $savepoint_begins:literal,
         has_transaction: $has_transaction:expr,
         abandon: $abandon:expr,
         survives_forks: $survives_forks:literal,
@@ -288,6 +292,8 @@ macro_rules! backend {
             ) -> Result<(), sqlx::error::BoxDynError> {
                 sqlx::Arguments::add(arguments, id)
             }
+
+            const SAVEPOINT_BEGINS: bool = $savepoint_begins;
 
             fn has_transaction(
                 connection: &mut Self::Connection,

@@ -142,17 +142,22 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
     const MIN_BULK_ROWS_AGAIN: usize = ordid_sql::copy::MIN_ROWS;
     const STAGES_BULK: bool = true;
 
-    /// MySQL and MariaDB would commit a transaction that is open by the BEGIN of the flush.
+    /// MySQL and MariaDB would commit a transaction that is open by the BEGIN of the flush. SQLite may have ended the user's
+    /// transaction, as `ON CONFLICT ROLLBACK` and a full disk do, and SQLx would not know.
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, Error> {
-        if let (TransactionScope::Transaction, Held::Borrowed(connection)) =
-            (wanted, &mut self.held)
-        {
-            let is_open = connection.is_in_transaction()
-                || DB::has_transaction(connection)
-                    .await
-                    .map_err(|error| Error::begin(classify(error)))?;
-            if is_open {
-                return Err(Error::open_transaction("connection"));
+        let Held::Borrowed(connection) = &mut self.held else {
+            return Ok(wanted);
+        };
+        let is_transaction = wanted == TransactionScope::Transaction;
+        if is_transaction && connection.is_in_transaction() {
+            return Err(Error::open_transaction("connection"));
+        }
+        if is_transaction || DB::SAVEPOINT_BEGINS {
+            let is_open = DB::has_transaction(connection).await;
+            match is_open.map_err(|error| Error::begin(classify(error)))? {
+                true if is_transaction => return Err(Error::open_transaction("connection")),
+                false if !is_transaction => return Err(Error::no_transaction("connection")),
+                _ => {}
             }
         }
         Ok(wanted)
@@ -320,7 +325,7 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
         &mut self,
         bulk: &mut Binder<DB>,
         rows: &mut BulkRows<'_, Binder<DB>, sqlx::Error>,
-    ) -> Result<(), BulkFailure<sqlx::Error>> {
+    ) -> Result<Option<u64>, BulkFailure<sqlx::Error>> {
         DB::Bulk::send(bulk, &mut self.transaction, self.state, rows).await
     }
 

@@ -31,6 +31,7 @@ backend! {
     // connection: so not the long ones.
     keeps_up_to: 1_024,
     bulk: std::convert::Infallible,
+    savepoint_begins: false,
     has_transaction: has_transaction,
     // Nothing is sent before BEGIN is answered.
     abandon: |_| (),

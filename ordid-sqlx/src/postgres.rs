@@ -34,6 +34,7 @@ backend! {
     survives_drops: false,
     keeps_up_to: 0,
     bulk: copy::CopyPiece,
+    savepoint_begins: false,
     has_transaction: has_transaction,
     abandon: abandon,
     survives_forks: true,

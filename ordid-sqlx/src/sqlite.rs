@@ -4,12 +4,18 @@ use ordid_core::{
     RawKey,
     storage::{StoredValue as _, Stores, column},
 };
-use ordid_sql::stored::{bytes, text};
+use ordid_sql::{
+    classify::sqlite,
+    stored::{bytes, text},
+};
 use sqlx::{
     Decode, Encode, Sqlite, Type, ValueRef as _,
     encode::IsNull,
     error::BoxDynError,
-    sqlite::{SqliteArgumentsBuffer, SqliteQueryResult, SqliteTypeInfo, SqliteValueRef},
+    raw_sql,
+    sqlite::{
+        SqliteArgumentsBuffer, SqliteConnection, SqliteQueryResult, SqliteTypeInfo, SqliteValueRef,
+    },
 };
 
 use crate::{
@@ -22,7 +28,8 @@ backend! {
     survives_drops: true,
     keeps_up_to: 0,
     bulk: std::convert::Infallible,
-    has_transaction: |_| std::future::ready(Ok(false)),
+    savepoint_begins: true,
+    has_transaction: has_transaction,
     // SQLx's thread rolls back what nobody waits for.
     abandon: |_| (),
     // It takes locks that are the process's, and goes on as if the child had those of its parent.
@@ -31,6 +38,14 @@ backend! {
     // SQLx does not say how large SQLite's arguments are: the binder counts texts and bytes itself.
     buffered: |_| None,
     bind_mapped: bind_each::<Sqlite, i64>
+}
+
+async fn has_transaction(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    match raw_sql(sqlite::ASK_OPEN).execute(connection).await {
+        Ok(_) => Ok(false),
+        Err(sqlx::Error::Database(error)) if sqlite::says_open(error.message()) => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 /// Bytes, text and integers alike, so that decoding can say which column to declare.

@@ -445,7 +445,7 @@ impl<C: Calls> FlushTransaction for PgTransaction<'_, C> {
         &mut self,
         bulk: &mut Binder,
         rows: &mut BulkRows<'_, Binder, Error>,
-    ) -> Result<(), BulkFailure<Error>> {
+    ) -> Result<Option<u64>, BulkFailure<Error>> {
         let state = self.state;
         state
             .answer(copy::send(self.client, state, bulk, rows))

@@ -137,12 +137,12 @@ pub(crate) async fn send(
     state: &ProtocolState,
     binder: &mut Binder,
     rows: &mut BulkRows<'_, Binder, Error>,
-) -> Result<(), BulkFailure<Error>> {
+) -> Result<Option<u64>, BulkFailure<Error>> {
     let failed = |error| BulkFailure::Driver(classify(error));
     // The first piece is encoded before the command begins: perhaps no row is for it.
     let mut fed = feed(binder, rows)?;
     let Some(piece) = binder.copy.as_mut().filter(|_| !rows.is_empty()) else {
-        return Ok(());
+        return Ok(None);
     };
     let [table, columns] = &piece.into;
     let table = rows.staged_table().unwrap_or(table);
@@ -171,12 +171,12 @@ pub(crate) async fn send(
         }
         fed = feed(binder, rows)?;
     }
-    sink.finish().await.map_err(failed)?;
+    let taken = sink.finish().await.map_err(failed)?;
     // For another command.
     if let Some(piece) = binder.copy.as_mut() {
         copy::begin(&mut piece.piece);
     }
-    Ok(())
+    Ok(Some(taken))
 }
 
 /// Encodes the next rows, and says which column's value ended the command, if one did.

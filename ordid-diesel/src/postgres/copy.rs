@@ -67,7 +67,7 @@ impl<DB: Backend> CopyCommand<DB> {
         &self,
         connection: &mut PgConnection,
         rows: &mut BulkRows<'_, Binder<DB>, Error>,
-    ) -> Result<(), BulkFailure<Error>> {
+    ) -> Result<Option<u64>, BulkFailure<Error>> {
         let buffer = CopyBuffer::new(self.target.clone());
         let binder = Binder::with_room(self.entity, 0, 0).into_copy(buffer);
         let feeding = RefCell::new((rows, binder, None));
@@ -94,7 +94,7 @@ impl<DB: Backend> CopyCommand<DB> {
         match (failure, sent) {
             (Some(failure), _) => Err(failure),
             (None, Err(error)) => Err(classify::<DB>(error, false).into()),
-            (None, Ok(_)) => Ok(()),
+            (None, Ok(taken)) => Ok(taken.try_into().ok()),
         }
     }
 }

@@ -33,6 +33,8 @@ impl<B: RowBinder> Work<B> {
         let Step::Send(Chunk { table, .. }) = run.step() else {
             return failed;
         };
+        let engine = statements.writer().engine;
+        let is_counted = engine.counts_inserts && statements.table(table).counts_inserts;
         while bulk::is_at(run, table)
             && let Step::Send(chunk) = run.step()
         {
@@ -44,6 +46,7 @@ impl<B: RowBinder> Work<B> {
                 C::MAX_BULK_CHUNKS,
             );
             let outcome = open.send_bulk(bulk, &mut command).await;
+            let outcome = outcome.map(|taken| taken.filter(|_| is_counted));
             let is_unsupported =
                 matches!(&outcome, Err(BulkFailure::Driver(error)) if error.is_unsupported);
             let ended = command.ended(outcome);

@@ -458,6 +458,24 @@ fn a_row_that_the_database_leaves_out_of_an_insert_is_found() {
     assert!(server.items().is_empty());
 }
 
+/// A marker row that is not there would show that a COMMIT was not carried out.
+#[test]
+fn a_marker_row_that_the_database_leaves_out_ends_the_flush() {
+    let server = Server::default();
+    server.once("marker", Answer::Changed(Changed::Rows(0)));
+    let mut work = inserts(1);
+    work.set_markers(Markers::All);
+    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+    assert!(!error.is_commit_unknown() && !error.is_flushes_table_missing());
+    let text = error.to_string();
+    assert!(text.starts_with("cannot record the flush"), "{text}");
+    assert!(
+        text.ends_with("left the row out, and it has to be there"),
+        "{text}"
+    );
+    assert!(server.items().is_empty());
+}
+
 #[test]
 fn rows_of_an_entity_that_is_not_counted_may_be_left_out() {
     let mut work = empty();

@@ -174,7 +174,7 @@ impl Bulk<Postgres> for CopyPiece {
         connection: &'a mut PgConnection,
         state: &'a ProtocolState,
         rows: &'a mut BulkRows<'_, Binder<Postgres>, sqlx::Error>,
-    ) -> BoxFuture<'a, Result<(), BulkFailure<sqlx::Error>>> {
+    ) -> BoxFuture<'a, Result<Option<u64>, BulkFailure<sqlx::Error>>> {
         let refused = |error: sqlx::Error| {
             // Anything but an answer of the server leaves open how the command ended.
             if let sqlx::Error::Database(_) = error {
@@ -187,7 +187,7 @@ impl Bulk<Postgres> for CopyPiece {
             let mut fed = rows.feed(binder)?;
             report_misfit(binder, rows);
             let Some(piece) = binder.bulk_mut().filter(|_| !rows.is_empty()) else {
-                return Ok(());
+                return Ok(None);
             };
             let [table, columns] = &piece.into;
             let table = rows.staged_table().unwrap_or(table);
@@ -217,13 +217,13 @@ impl Bulk<Postgres> for CopyPiece {
                     }
                 };
             }
-            stream.finish().await.map_err(refused)?;
+            let taken = stream.finish().await.map_err(refused)?;
             state.regain();
             // For another command.
             if let Some(piece) = binder.bulk_mut() {
                 copy::begin(&mut piece.piece);
             }
-            Ok(())
+            Ok(Some(taken))
         })
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Connection<'c, S: Stream, D> {
     client: &'c mut Client<S>,
     /// Whether the connection is gone, or nobody knows what comes over it next.
     is_lost: bool,
+    /// Whether the last error was the server's, and the session goes on.
+    goes_on: bool,
     flavour: PhantomData<fn() -> D>,
 }
 
@@ -52,6 +54,7 @@ impl<'c, S: Stream, D> Source<'c, S, D> {
         let connection = Connection {
             client,
             is_lost: false,
+            goes_on: false,
             flavour: PhantomData,
         };
         Self {
@@ -179,13 +182,13 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
         let query = values.query(statement);
         let client = &mut *self.connection.client;
         let changed = changed(query, client).await;
-        Ok(Changed::Rows(changed.map_err(classify)?))
+        Ok(Changed::Rows(changed.map_err(|error| self.failed(error))?))
     }
 
     /// As a batch: what `sp_executesql` sets ends with it.
     async fn set(&mut self, statement: &Statement, _: Binder<D>) -> Result<(), DriverError<Error>> {
         let set = batch(self.connection.client, &statement.sql).await;
-        set.map_err(classify)
+        set.map_err(|error| self.failed(error))
     }
 
     async fn exists(
@@ -197,7 +200,7 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
             let answer = values.query(query).query(self.connection.client).await?;
             Ok(answer.into_row().await?.is_some())
         };
-        found.await.map_err(classify)
+        found.await.map_err(|error| self.failed(error))
     }
 
     async fn read(
@@ -212,15 +215,21 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
             rows.map(|row| read_row(&readers, row))
                 .collect::<tiberius::Result<Vec<_>>>()
         };
-        found.await.map_err(classify)
+        found.await.map_err(|error| self.failed(error))
     }
 
     async fn send_bulk(
         &mut self,
         load: &mut Load,
         rows: &mut BulkRows<'_, Binder<D>, Error>,
-    ) -> Result<(), BulkFailure<Error>> {
-        load.send(self.connection.client, rows).await
+    ) -> Result<Option<u64>, BulkFailure<Error>> {
+        let sent = load.send(self.connection.client, rows).await;
+        // The number of rows in the server's answer is not known to leave out what a trigger has.
+        sent.map(|()| None).inspect_err(|failure| {
+            if let BulkFailure::Driver(error) | BulkFailure::LastRow(error) = failure {
+                self.connection.note(&error.error);
+            }
+        })
     }
 
     async fn commit(self) -> Result<(), DriverError<Error>> {
@@ -242,17 +251,32 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
         Err(error)
     }
 
-    /// The user's transaction may go on where the server's own word was that the connection is lost, so a savepoint
-    /// is always rolled back.
+    /// The session may go on where the server's own word was that it cannot serve, such as 3906 of a database that has become
+    /// read-only. So the transaction is rolled back then, too, and a savepoint always.
     async fn rollback(self, is_lost: bool) -> Result<(), DriverError<Error>> {
-        match self.scope {
-            TransactionScope::Transaction if is_lost => Ok(()),
-            scope => self.connection.roll_back(scope).await,
+        let connection = &mut *self.connection;
+        if self.scope == TransactionScope::Transaction && is_lost && !connection.goes_on {
+            return Ok(());
         }
+        let rolled_back = connection.roll_back(self.scope).await;
+        connection.is_lost |= is_lost && rolled_back.is_err();
+        rolled_back
+    }
+}
+
+impl<S: Stream, D: Flavour> Transaction<'_, '_, S, D> {
+    fn failed(&mut self, error: Error) -> DriverError<Error> {
+        self.connection.note(&error);
+        classify(error)
     }
 }
 
 impl<S: Stream, D> Connection<'_, S, D> {
+    /// Notes whether the session goes on after an error. The server closes it at severity 20 and above.
+    fn note(&mut self, error: &Error) {
+        self.goes_on = matches!(error, Error::Server(told) if told.class() < 20);
+    }
+
     /// Rolls back. An error that the connection survives says that the server has ended the transaction by itself. Then the
     /// savepoint is gone with it, and a transaction of the flush's own needs no rollback.
     async fn roll_back(&mut self, scope: TransactionScope) -> Result<(), DriverError<Error>> {

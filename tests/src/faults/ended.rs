@@ -8,7 +8,9 @@ use ordid_harness::Server;
 use ordid_sqlx::{Flushed, Retry};
 use sqlx::{Connection as _, Database, MySql};
 
-use super::{Engine, Failed, Flusher, Found, Graph, Library, PATIENCE, Shape, Site};
+use super::{
+    Engine, Failed, Flusher, Found, Graph, Library, PATIENCE, Shape, Site, trials::on_server,
+};
 use crate::{
     servers::{Options, Servers},
     trials::{Outcome, ignored, run},
@@ -56,6 +58,8 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
             Err(reason) => ignored(name, reason),
             Ok(_) => Trial::test(name, move || run(async || over::<L::MySql>(server).await)),
         });
+        let name = "ended::a_transaction_that_the_user_s_own_statement_has_committed_is_not_there";
+        on_server::<L::MySql, _, _>(trials, servers, server, name, committed::<L::MySql>);
     }
 }
 
@@ -68,6 +72,32 @@ const BEFORE: &[&str] = &[
     "SET SESSION innodb_lock_wait_timeout = 1",
     "UPDATE marks SET n = 2",
 ];
+
+/// A statement that changes tables commits. No library counts that, and each row would be committed by itself.
+async fn committed<W: FlushesWithin<Database = MySql>>(site: Site<MySql>) -> Outcome {
+    const CHANGES_TABLES: &[&str] = &["CREATE TABLE others (n BIGINT NOT NULL PRIMARY KEY)"];
+    const COUNT: &str = "SELECT COUNT(*) FROM customers UNION ALL SELECT COUNT(*) FROM items";
+    let old = Graph::new(0, Shape::SMALL);
+    W::of(&old, Retry::NONE)
+        .flush_to(site.options(), PATIENCE)
+        .await?;
+    let before = site.numbers(COUNT).await?;
+    let new = Graph::new(1, Shape::SMALL);
+    // The row that the server would refuse would be sought.
+    let mut refused = Graph::new(2, Shape::SMALL);
+    refused.items.push(old.items[0].clone());
+    for graph in [new, refused] {
+        site.execute("DROP TABLE IF EXISTS others").await?;
+        let mut work = W::of(&graph, Retry::DEFAULT);
+        let outcome = work.flush_within(site.options(), CHANGES_TABLES).await;
+        let error = outcome.expect_err("no transaction is open");
+        assert!(!error.is_commit_unknown, "{error}");
+        assert!(error.message.contains("no transaction is open"), "{error}");
+        site.settle().await?;
+        assert_eq!(site.numbers(COUNT).await?, before, "{error}");
+    }
+    Ok(())
+}
 
 async fn over<W: FlushesWithin<Database = MySql>>(server: &str) -> Outcome {
     const OPTIONS: &[&str] = &["--innodb-rollback-on-timeout=ON"];

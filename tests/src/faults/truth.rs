@@ -119,31 +119,44 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         refused::<L::Postgres>(site).await
     });
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", PARTITIONED, async |site| {
-        for table in ["customers", "orders", "items"] {
-            site.execute(&format!(
-                "ALTER TABLE {table} RENAME TO old_{table}; \
-                 CREATE TABLE {table} (LIKE old_{table} INCLUDING DEFAULTS, PRIMARY KEY (unit, id)) \
-                 PARTITION BY HASH (unit); \
-                 CREATE TABLE part_of_{table} PARTITION OF {table} FOR VALUES WITH (MODULUS 1, REMAINDER 0)"
-            ))
-            .await?;
-        }
+        partitioned(&site).await?;
         written_once::<L::Postgres>(site, POSTGRES_WAITS).await
     });
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", TRIGGER, async |site| {
         postgres_keys(&site, "PRIMARY KEY (id)").await?;
-        site.execute(
-            "CREATE FUNCTION another() RETURNS trigger LANGUAGE plpgsql AS \
-             'BEGIN NEW.id := gen_random_uuid(); RETURN NEW; END'",
-        )
-        .await?;
+        site.execute(ANOTHER_KEY).await?;
         for table in ["customers", "orders", "items"] {
             site.execute(&format!(
                 "CREATE TRIGGER another BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION another()"
             ))
             .await?;
         }
-        written_once_under_other_keys::<L::Postgres>(site).await
+        written_once_under_other_keys::<L::Postgres>(site, "").await
+    });
+    let name =
+        "truth::a_late_commit_of_keys_that_a_trigger_of_a_partition_replaces_is_written_once";
+    on_server::<L::Postgres, _, _>(trials, servers, "postgres", name, async |site| {
+        partitioned(&site).await?;
+        site.execute(ANOTHER_KEY).await?;
+        for table in ["customers", "orders", "items"] {
+            site.execute(&format!(
+                "CREATE TRIGGER another BEFORE INSERT ON part_of_{table} FOR EACH ROW EXECUTE FUNCTION another()"
+            ))
+            .await?;
+        }
+        written_once_under_other_keys::<L::Postgres>(site, "").await
+    });
+    let name = "truth::a_late_commit_of_rows_that_a_rule_puts_elsewhere_is_written_once";
+    on_server::<L::Postgres, _, _>(trials, servers, "postgres", name, async |site| {
+        postgres_keys(&site, "PRIMARY KEY (id)").await?;
+        for table in ["customers", "orders", "items"] {
+            site.execute(&format!(
+                "CREATE TABLE stored_{table} (LIKE {table} INCLUDING DEFAULTS); \
+                 CREATE RULE elsewhere AS ON INSERT TO {table} DO INSTEAD INSERT INTO stored_{table} VALUES (NEW.*)"
+            ))
+            .await?;
+        }
+        written_once_under_other_keys::<L::Postgres>(site, "stored_").await
     });
     // They share a dialect, and differ in what they take.
     for server in ["mariadb", "mysql"] {
@@ -208,7 +221,7 @@ fn mysql<L: Library>(trials: &mut Vec<Trial>, servers: &Servers, server: &'stati
             ))
             .await?;
         }
-        written_once_under_other_keys::<L::MySql>(site).await
+        written_once_under_other_keys::<L::MySql>(site, "").await
     });
     on_own_server::<L::MySql, _, _>(trials, servers, server, IN_TIME, async |server| {
         let site = Site::<<L::MySql as Flusher>::Database>::create(server.url().parse()?).await?;
@@ -235,6 +248,24 @@ fn mysql<L: Library>(trials: &mut Vec<Trial>, servers: &Servers, server: &'stati
         "truth::a_server_that_does_not_commit_by_itself_has_the_rows_once",
         without_autocommit::<L::MySql>,
     );
+}
+
+/// A function for triggers that replace the key.
+const ANOTHER_KEY: &str = "CREATE FUNCTION another() RETURNS trigger LANGUAGE plpgsql AS \
+                           'BEGIN NEW.id := gen_random_uuid(); RETURN NEW; END'";
+
+/// Replaces the tables by ones that are partitioned by a column of the row.
+async fn partitioned(site: &Site<Postgres>) -> Outcome {
+    for table in ["customers", "orders", "items"] {
+        site.execute(&format!(
+            "ALTER TABLE {table} RENAME TO old_{table}; \
+             CREATE TABLE {table} (LIKE old_{table} INCLUDING DEFAULTS, PRIMARY KEY (unit, id)) \
+             PARTITION BY HASH (unit); \
+             CREATE TABLE part_of_{table} PARTITION OF {table} FOR VALUES WITH (MODULUS 1, REMAINDER 0)"
+        ))
+        .await?;
+    }
+    Ok(())
 }
 
 /// Replaces the primary keys, and drops every other constraint.
@@ -428,14 +459,16 @@ async fn hidden<W: Flusher<Database = Postgres>>(site: Site<Postgres>) -> Outcom
 }
 
 /// The COMMIT takes effect while another attempt waits for it, or at once. The stored keys are others than those that
-/// were sent, so only the marker row shows that the rows are there.
+/// were sent, or the rows are in tables with this prefix, so only the marker row shows that they are there.
 async fn written_once_under_other_keys<W: Flusher<Database: Served>>(
     site: Site<W::Database>,
+    prefix: &str,
 ) -> Outcome {
     let count = async || {
-        let count = "SELECT COUNT(*) FROM customers UNION ALL SELECT COUNT(*) FROM orders UNION ALL SELECT COUNT(*) \
-                     FROM items UNION ALL SELECT COUNT(*) FROM ordid_flushes";
-        Outcome::Ok(site.numbers(count).await?)
+        let tables = ["customers", "orders", "items"];
+        let counts = tables.map(|it| format!("SELECT COUNT(*) FROM {prefix}{it} UNION ALL "));
+        let count = format!("{}SELECT COUNT(*) FROM ordid_flushes", counts.concat());
+        Outcome::Ok(site.numbers(&count).await?)
     };
     let graph = Graph::new(1, Shape::SMALL);
     let rows = [graph.customers.len(), graph.orders.len(), graph.items.len()];

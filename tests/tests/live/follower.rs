@@ -495,7 +495,10 @@ async fn many_nodes(pool: Pool<Postgres>) -> Outcome {
             Err(error) => {
                 assert!(is_refused, "{distribution}: {error}");
                 let error = error.to_string();
-                assert!(error.contains("each node of Citus has transaction"), "{error}");
+                assert!(
+                    error.contains("each node of Citus has transaction"),
+                    "{error}"
+                );
             }
         }
     }

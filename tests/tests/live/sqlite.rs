@@ -4,7 +4,7 @@ use libtest_mimic::Trial;
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_sqlx::UnitOfWork;
 use ordid_tests::trials::{over_sqlite, sqlite_file};
-use sqlx::{Pool, Sqlite, query, query_scalar};
+use sqlx::{Pool, Sqlite, query, query_scalar, raw_sql};
 
 use crate::{
     Outcome,
@@ -90,6 +90,7 @@ pub fn trials(trials: &mut Vec<Trial>) {
     sqlite_tests!(trials;
         unordered_keys_go_in_stored_order,
         rows_are_found_by_the_index_of_their_key,
+        a_transaction_that_sqlite_has_ended_is_not_there,
     );
     add(
         trials,
@@ -112,6 +113,45 @@ pub fn add<F: Future<Output = Outcome>>(
             over_sqlite(options, 2, test).await
         })
     }));
+}
+
+/// SQLx does not know that it is over. The savepoint of the flush would begin another one, and its release would commit that.
+async fn a_transaction_that_sqlite_has_ended_is_not_there(pool: Pool<Sqlite>) -> Outcome {
+    #[derive(OrderedKey, Clone)]
+    #[ordid(table = "notes")]
+    struct Note {
+        id: Native,
+    }
+
+    let tables = "CREATE TABLE marks (n INTEGER UNIQUE ON CONFLICT ROLLBACK); INSERT INTO marks VALUES (1); \
+                  CREATE TABLE notes (id BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID";
+    raw_sql(tables).execute(&pool).await?;
+    let mut transaction = pool.begin().await?;
+    let marked = raw_sql("INSERT INTO marks VALUES (1)");
+    assert!(marked.execute(&mut *transaction).await.is_err());
+    let mut work = UnitOfWork::<Sqlite>::new();
+    work.add(Note {
+        id: Native::generate(),
+    });
+    let error = work.flush_in(&mut transaction).await.unwrap_err();
+    assert!(
+        error.to_string().contains("no transaction is open"),
+        "{error}"
+    );
+    drop(transaction);
+    let notes: i64 = query_scalar("SELECT count(*) FROM notes")
+        .fetch_one(&pool)
+        .await?;
+    assert_eq!((notes, work.len()), (0, 1));
+
+    // A connection whose transaction SQLx did not begin.
+    let mut connection = pool.acquire().await?;
+    raw_sql("BEGIN").execute(&mut *connection).await?;
+    let error = work.flush_on(&mut connection).await.unwrap_err();
+    assert!(error.is_connection_state(), "{error}");
+    raw_sql("ROLLBACK").execute(&mut *connection).await?;
+    work.flush_on(&mut connection).await?;
+    Ok(())
 }
 
 /// Also where a version or a second column is compared.

@@ -1019,7 +1019,7 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         &mut self,
         piece: &mut usize,
         rows: &mut BulkRows<'_, Binder<RUNS>, io::Error>,
-    ) -> Result<(), BulkFailure<io::Error>> {
+    ) -> Result<Option<u64>, BulkFailure<io::Error>> {
         let mut sent = Vec::new();
         let room = *piece;
         self.connection.call("bulk").await;
@@ -1053,7 +1053,8 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
                 break;
             }
         }
-        Ok(self.take("items", &sent)?)
+        self.take("items", &sent)?;
+        Ok(None)
     }
 
     async fn commit(mut self) -> Result<(), DriverError<io::Error>> {

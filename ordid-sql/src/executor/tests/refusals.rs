@@ -83,6 +83,20 @@ fn a_users_transaction_that_ends_while_the_row_is_sought_is_over() {
     }
 }
 
+/// Each statement of the search would be committed by itself.
+#[test]
+fn the_row_is_not_sought_without_the_users_transaction() {
+    let server = Server::default();
+    server.once("1:a 2:b", Answer::RefusesARow);
+    server.once("rollback", Answer::Fails(Failure::Refused));
+    let error = flush_in::<false>(&mut inserts(2), Source::only(&server)).unwrap_err();
+    assert!(error.is_transaction_over() && !error.is_commit_unknown());
+    assert_log(
+        &server,
+        "1 savepoint; 1 insert items 1:a 2:b; 1 rollback; discard",
+    );
+}
+
 /// A cluster may end it before the savepoint is released. PostgreSQL lets it be rolled back.
 #[test]
 fn a_users_transaction_that_has_ended_at_the_release_is_over() {

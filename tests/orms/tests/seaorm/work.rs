@@ -40,6 +40,7 @@ pub fn add(to: &mut Databases<'_>) {
         new_rows_are_recorded_if_it_is_asked_for,
     );
     all!(to.on_postgres, "work::"; a_transaction_that_has_failed_is_over);
+    all!(to.on_sqlite, "work::"; a_transaction_that_sqlite_has_ended_is_not_there);
     all!(to.on_mariadb, "work::"; a_transaction_that_a_statement_has_committed_is_not_there);
 }
 
@@ -387,6 +388,27 @@ async fn a_transaction_that_has_failed_is_over(db: DatabaseConnection) -> Outcom
     let error = work.flush_in(&transaction).await.unwrap_err();
     assert!(
         error.is_transaction_over() && !error.is_connection_lost(),
+        "{error}"
+    );
+    drop(transaction);
+    assert_eq!(author::Entity::find().count(&db).await?, 0);
+    Ok(())
+}
+
+/// SeaORM does not know that it is over. The savepoint of the flush would begin another one, and its release would commit that.
+async fn a_transaction_that_sqlite_has_ended_is_not_there(db: DatabaseConnection) -> Outcome {
+    library(&db).await?;
+    db.execute_unprepared("CREATE TABLE marks (n INTEGER UNIQUE ON CONFLICT ROLLBACK)")
+        .await?;
+    let mark = "INSERT INTO marks VALUES (1)";
+    db.execute_unprepared(mark).await?;
+    let transaction = db.begin().await?;
+    assert!(transaction.execute_unprepared(mark).await.is_err());
+    let mut work = UnitOfWork::new();
+    work.add(author("Ada", None));
+    let error = work.flush_in(&transaction).await.unwrap_err();
+    assert!(
+        error.to_string().contains("no transaction is open"),
         "{error}"
     );
     drop(transaction);

@@ -224,6 +224,24 @@ async fn a_deadlock_is_not_looked_into() {
     assert_eq!(work.flush(&mut client).await.unwrap().rows(), 3);
 }
 
+/// The server cannot serve, but the session goes on, with the transaction open: the caller's next statement would be in it.
+#[tokio::test]
+async fn what_was_begun_is_rolled_back_where_the_session_goes_on() {
+    for number in [3906, 976, 983, 40197] {
+        let (recorder, mut client) = recorded().await;
+        let (work, _) = three_orders();
+        let mut work = work.with_retry(Retry::NONE);
+        recorder.once(
+            "INSERT",
+            Answer::failure(number, "The database is read-only."),
+        );
+        let error = work.flush(&mut client).await.unwrap_err();
+        assert!(error.is_connection_lost() && !error.is_commit_unknown());
+        let log = recorder.take();
+        assert_eq!(texts(&log), [ASK, "BEGIN", &singly(3), "ROLLBACK"]);
+    }
+}
+
 /// Once more, on the same connection and with the same keys, to the byte.
 #[tokio::test]
 async fn a_deadlock_is_tried_again() {
