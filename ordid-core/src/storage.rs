@@ -110,7 +110,7 @@ pub trait Stores<R: RawKey>: Column {
     /// # Errors
     ///
     /// A value of another form gives an error that [`is_parse`](Error::is_parse). It names the form that was found
-    /// and the column to declare instead.
+    /// and, if the value tells it, the column to declare instead.
     fn decode<'a>(found: impl Into<Found<'a>>) -> Result<R, Error>;
 
     /// Returns bytes that compare, from the first, as the database compares the stored values.

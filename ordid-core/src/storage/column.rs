@@ -103,13 +103,13 @@ const DIGITS: Literal = Literal::new("", Written::Plain, "");
 const HEXTORAW: Literal = Literal::new("HEXTORAW('", Written::Hex, "')");
 const BINARY_CONSTANT: Literal = Literal::new("0x", Written::Hex, "");
 
-/// Says what was found where another form was expected, and which column to declare instead.
+/// Says what was found where another form was expected, and which column to declare instead. The raw key has `raw` bytes.
 #[cold]
-fn wrong_form(column: &str, expected: &str, found: Found<'_>) -> Error {
+fn wrong_form(column: &str, expected: &str, raw: usize, found: Found<'_>) -> Error {
     let (what, fix) = match found {
         Found::Bytes(bytes) => (
             format!("{} bytes {}", bytes.len(), text::excerpt(bytes)),
-            declare(bytes),
+            declare(bytes, raw),
         ),
         Found::Integer(integer) => (format!("the integer {integer}"), declare_integer(integer)),
         Found::Unsigned(integer) => (
@@ -135,38 +135,48 @@ fn declare_integer(integer: i64) -> &'static str {
     }
 }
 
-fn declare(found: &[u8]) -> &'static str {
-    let is_hex = found.iter().all(u8::is_ascii_hexdigit);
+/// A length alone proves nothing: MySQL and MariaDB store bytes in columns of other types, pad them, or return them in
+/// another character set.
+fn declare(found: &[u8], raw: usize) -> &'static str {
+    let are = |allowed: fn(&u8) -> bool| found.iter().all(allowed);
+    let are_hex = are(u8::is_ascii_hexdigit);
+    let are_ordered = are(|byte| byte.is_ascii_alphanumeric() || b"-_~".contains(byte));
     match found.len() {
-        12 => {
-            ": these are 12 bytes; declare `binary12`, `blob` on SQLite, `bytea` on PostgreSQL, or \
-             `raw12` on Oracle"
+        0 => "",
+        12 if raw == 12 => {
+            ": these are 12 bytes; declare `binary12`, `blob` on SQLite, `bytea` on PostgreSQL and \
+             with SeaORM, or `raw12` on Oracle"
         }
-        15 => ": these are 15 bytes; declare `blob` on SQLite, or `bytea` on PostgreSQL",
-        16 => {
-            ": these are 16 bytes; declare `binary16`, `bytea` on PostgreSQL, `raw16` on Oracle, or \
-             `blob` on SQLite"
+        15 if raw == 15 => {
+            ": these are 15 bytes; declare `blob` on SQLite, or `bytea` on PostgreSQL and with SeaORM"
         }
-        20 => ": this is as long as a push id; declare `char20`",
-        22 => ": this is as long as ordered text; declare `char22`",
-        24 if is_hex => {
-            ": this is an ObjectId as text; declare `text` on PostgreSQL and SQLite, elsewhere \
-             convert the column to 12 bytes"
+        16 if raw == 16 => {
+            ": these are 16 bytes; declare `binary16`, `bytea` on PostgreSQL and with SeaORM, \
+             `raw16` on Oracle, or `blob` on SQLite"
         }
-        24 => {
-            ": these are 24 bytes; declare `binary24`, `blob` on SQLite, `bytea` on PostgreSQL, or \
-             `raw24` on Oracle"
+        20 if are_ordered => ": this is as long as a push id; declare `char20`",
+        22 if are_ordered => ": this is as long as ordered text; declare `char22`",
+        24 if are_hex => {
+            ": this is an ObjectId as text; declare `text` on PostgreSQL, on SQLite and with SeaORM, \
+             elsewhere convert the column to 12 bytes"
         }
-        26 => ": this is as long as a ULID; declare `char26`",
-        32 if is_hex => {
+        24 if raw == 24 => {
+            ": these are 24 bytes; declare `binary24`, `blob` on SQLite, `bytea` on PostgreSQL and \
+             with SeaORM, or `raw24` on Oracle"
+        }
+        26 if are(u8::is_ascii_alphanumeric) => ": this is as long as a ULID; declare `char26`",
+        32 if are_hex => {
             ": hex without hyphens is no form of ordid; rewrite the column with hyphens"
         }
-        32 => ": this is as long as ordered text of 192 bits; declare `char32`",
-        36 => {
+        32 if are_ordered => ": this is as long as ordered text of 192 bits; declare `char32`",
+        36 if are(|byte| byte.is_ascii_hexdigit() || *byte == b'-') => {
             ": this is a UUID as text; declare `char36` (`mariadb_uuid` for MariaDB's UUID), or \
-             `text` on PostgreSQL and SQLite"
+             `text` on PostgreSQL, on SQLite and with SeaORM"
         }
-        _ => "",
+        _ => {
+            ": the column seems to have another type than the key type declares; compare the table's \
+             definition (`SHOW CREATE TABLE`), or run `ordid doctor`"
+        }
     }
 }
 

@@ -22,7 +22,7 @@ macro_rules! stores_bytes {
                 {
                     return Ok(<$raw as RawKey>::from_bytes(*bytes));
                 }
-                Err(wrong_form(Self::NAME, concat!($length, " bytes"), found))
+                Err(wrong_form(Self::NAME, concat!($length, " bytes"), $length, found))
             }
 
             #[inline]

@@ -31,7 +31,7 @@ macro_rules! stores_permuted {
                 {
                     return Ok(uuid::Uuid::from_bytes($decode(bytes)));
                 }
-                Err(wrong_form(Self::NAME, "16 bytes", found))
+                Err(wrong_form(Self::NAME, "16 bytes", 16, found))
             }
 
             #[inline]
@@ -81,7 +81,7 @@ impl Stores<uuid::Uuid> for MariaDbUuid {
     fn decode<'a>(found: impl Into<Found<'a>>) -> Result<uuid::Uuid, Error> {
         match found.into() {
             Found::Bytes(text) if text.len() == 36 => text::parse_hyphenated(text),
-            found => Err(wrong_form(Self::NAME, "a UUID as 36 characters", found)),
+            found => Err(wrong_form(Self::NAME, "a UUID as 36 characters", 16, found)),
         }
     }
 

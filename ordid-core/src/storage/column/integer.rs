@@ -24,7 +24,7 @@ macro_rules! stores_integers {
                     Found::Unsigned(integer) => <$raw>::try_from(integer).ok(),
                     Found::Bytes(_) => None,
                 };
-                integer.ok_or_else(|| wrong_form(Self::NAME, $expected, found))
+                integer.ok_or_else(|| wrong_form(Self::NAME, $expected, 8, found))
             }
 
             #[inline]

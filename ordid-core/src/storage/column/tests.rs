@@ -182,7 +182,7 @@ fn a_wrong_form_is_named_with_the_column_to_declare() {
         binary16(b"017f22e2-79b0-7cc3-98c4-dc0c0c07398f"),
         "a `binary16` column holds 16 bytes, found 36 bytes \
          \"017f22e2-79b0-7cc3-98c4-dc0c0c07398f\": this is a UUID as text; declare `char36` \
-         (`mariadb_uuid` for MariaDB's UUID), or `text` on PostgreSQL and SQLite"
+         (`mariadb_uuid` for MariaDB's UUID), or `text` on PostgreSQL, on SQLite and with SeaORM"
     );
     assert_eq!(
         binary16(b""),
@@ -201,20 +201,25 @@ fn a_wrong_form_is_named_with_the_column_to_declare() {
             b"56e1fc72e0c917e9c4714161",
             "convert the column to 12 bytes",
         ),
-        (&[7; 12], "or `raw12` on Oracle"),
-        (
-            &[7; 15],
-            "declare `blob` on SQLite, or `bytea` on PostgreSQL",
-        ),
-        (&[7; 24], "or `raw24` on Oracle"),
     ] {
         let text = binary16(found);
+        assert!(text.ends_with(fix), "{text}");
+    }
+    for (text, fix) in [
+        (message::<Text, ObjectId>(&[7; 12]), "or `raw12` on Oracle"),
+        (
+            message::<Text, PushId>(&[7; 15]),
+            "declare `blob` on SQLite, or `bytea` on PostgreSQL and with SeaORM",
+        ),
+        (message::<Text, Key192>(&[7; 24]), "or `raw24` on Oracle"),
+    ] {
         assert!(text.ends_with(fix), "{text}");
     }
     let text = message::<Char22, Raw>(&[7; 16]);
     assert!(
         text.ends_with(
-            "declare `binary16`, `bytea` on PostgreSQL, `raw16` on Oracle, or `blob` on SQLite"
+            "declare `binary16`, `bytea` on PostgreSQL and with SeaORM, `raw16` on Oracle, or `blob` on \
+             SQLite"
         ),
         "{text}"
     );
@@ -235,6 +240,43 @@ fn a_wrong_form_is_named_with_the_column_to_declare() {
     assert!(message::<Text, ObjectId>(&[0xff; 24]).contains("ASCII"));
     // The right length with the wrong characters is the text's own error.
     assert!(message::<Char20, PushId>("-JhLeOlGIEjaIOFHR0x!").contains("expected 20 characters"));
+}
+
+/// MariaDB stores the bytes of a key in columns of other types, and returns other bytes.
+#[test]
+fn a_length_alone_names_no_column() {
+    let id = *b"\x01\x9f\x22\xe2\x79\xb0\x7c\xc3\x98\xc4\xdc\x0c\x0c\x07\x39\x8f";
+    // As a text in latin1, which the server returns in UTF-8.
+    let text: String = id.iter().copied().map(char::from).collect();
+    assert_eq!(text.len(), 24);
+    let mut padded = [0; 20];
+    padded[..16].copy_from_slice(&id);
+    for found in [
+        text.as_bytes(),
+        &padded,
+        &[0xff; 12],
+        &[0xff; 15],
+        &[0xff; 22],
+        &[0xff; 25],
+        &[0xff; 26],
+        &[0xff; 32],
+        &[0xff; 36],
+        b"0190a6a1-0000-7000-8000-000000000001 ",
+    ] {
+        let error = Binary16::decode(found).unwrap_err().to_string();
+        let start = alloc::format!(
+            "a `binary16` column holds 16 bytes, found {} bytes ",
+            found.len()
+        );
+        assert!(error.starts_with(&start), "{error}");
+        assert!(
+            error.ends_with(
+                "\": the column seems to have another type than the key type declares; \
+                 compare the table's definition (`SHOW CREATE TABLE`), or run `ordid doctor`"
+            ),
+            "{error}"
+        );
+    }
 }
 
 #[test]

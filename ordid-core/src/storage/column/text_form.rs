@@ -22,7 +22,10 @@ macro_rules! stores_text {
                 let parse: fn(&[u8]) -> Result<$raw, Error> = $parse;
                 match found.into() {
                     Found::Bytes(text) if text.len() == $length => parse(text),
-                    found => Err(wrong_form(Self::NAME, $expected, found)),
+                    found => {
+                        let raw = size_of::<<$raw as RawKey>::Bytes>();
+                        Err(wrong_form(Self::NAME, $expected, raw, found))
+                    }
                 }
             }
 
@@ -48,7 +51,7 @@ fn encode_hex(raw: ObjectId) -> [u8; 24] {
 fn parse_hex(stored: &[u8]) -> Result<ObjectId, Error> {
     match core::str::from_utf8(stored) {
         Ok(text) => ObjectId::parse_text(None, text),
-        Err(_) => Err(wrong_form("text", "ASCII", Found::Bytes(stored))),
+        Err(_) => Err(wrong_form("text", "ASCII", 12, Found::Bytes(stored))),
     }
 }
 

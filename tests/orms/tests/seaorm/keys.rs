@@ -195,6 +195,13 @@ async fn another_form_is_named(db: DatabaseConnection) -> Outcome {
     assert!(hyphenated.contains("into `Id`"), "{hyphenated}");
     assert!(hyphenated.contains("36 bytes"), "{hyphenated}");
     assert!(hyphenated.contains("declare"), "{hyphenated}");
+    // As a text in latin1 has a key's 16 bytes: 24 bytes, which are none of a key.
+    let foreign = message("SELECT 'éééééééééééé' AS id".to_owned()).await?;
+    assert!(foreign.contains("24 bytes"), "{foreign}");
+    assert!(
+        foreign.contains("another type than the key type declares"),
+        "{foreign}"
+    );
     let number = message("SELECT 7 AS id".to_owned()).await?;
     // PostgreSQL's 7 is an `integer`, which SeaORM does not read as `i64`.
     if is_mysql(&db) || db.get_database_backend() == sea_orm::DbBackend::Sqlite {
