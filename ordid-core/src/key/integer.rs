@@ -13,7 +13,7 @@ use core::fmt;
 
 use super::{
     BinaryForm, RawKey, TextForm,
-    text::{PREFIX_MAX, after_prefix, excerpt, is_shaped, write_prefixed},
+    text::{PREFIX_MAX, after_prefix, another_prefix, excerpt, is_shaped, write_prefixed},
 };
 use crate::error::Error;
 
@@ -30,7 +30,10 @@ fn strip_prefix<'t>(
     if text.len() > PREFIX_MAX + 1 + rest_max {
         return Err(too_long(PREFIX_MAX + 1 + rest_max, text));
     }
-    after_prefix(prefix, text).ok_or_else(|| another_prefix(prefix.unwrap_or(""), text))
+    after_prefix(prefix, text).ok_or_else(|| {
+        let found = text.rsplit_once('_').map(|(found, _)| found);
+        another_prefix(prefix.unwrap_or(""), found, text.as_bytes())
+    })
 }
 
 /// Reads a number without a sign and without leading zeros, if 64 bits hold it. The standard library
@@ -56,15 +59,6 @@ fn read_signed(text: &str) -> Option<i64> {
 fn too_long(longest: usize, text: &str) -> Error {
     Error::parse(format!(
         "expected at most {longest} characters, found {}",
-        excerpt(text.as_bytes())
-    ))
-}
-
-#[cold]
-fn another_prefix(prefix: &str, text: &str) -> Error {
-    let found = text.rsplit_once('_').map_or("", |(found, _)| found);
-    Error::parse(format!(
-        "expected the prefix {prefix:?}, found {found:?} in {}",
         excerpt(text.as_bytes())
     ))
 }
@@ -243,6 +237,11 @@ mod tests {
             assert!(error.is_parse(), "{text}");
         }
         assert_eq!(u64::parse_text(Some("a_b"), "a_b_12").unwrap(), 12);
+        for (text, found) in [("7", "no prefix"), ("_7", "\"\""), ("cus_7", "\"cus\"")] {
+            let error = u64::parse_text(Some("ord"), text).unwrap_err();
+            let expected = format!("expected the prefix \"ord\", found {found} in \"{text}\"");
+            assert_eq!(error.to_string(), expected);
+        }
         let error = u64::parse_text(None, "+1").unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -255,13 +255,7 @@ fn not_a_type_id(prefix: &str, text: &str) -> Error {
     match found {
         None if prefix.is_empty() => {}
         Some(found) if found == prefix && !prefix.is_empty() => {}
-        found => {
-            return Error::parse(format!(
-                "expected the prefix {prefix:?}, found {:?} in {}",
-                found.unwrap_or(""),
-                excerpt(text.as_bytes())
-            ));
-        }
+        found => return another_prefix(prefix, found, text.as_bytes()),
     }
     let why = why_not_base32(&BASE32, suffix.as_bytes());
     Error::parse(format!(
@@ -269,6 +263,16 @@ fn not_a_type_id(prefix: &str, text: &str) -> Error {
          ({why})",
         excerpt(suffix.as_bytes())
     ))
+}
+
+/// Says which prefix was found in a text, if one was.
+#[cold]
+pub(super) fn another_prefix(prefix: &str, found: Option<&str>, text: &[u8]) -> Error {
+    let text = excerpt(text);
+    Error::parse(match found {
+        Some(found) => format!("expected the prefix {prefix:?}, found {found:?} in {text}"),
+        None => format!("expected the prefix {prefix:?}, found no prefix in {text}"),
+    })
 }
 
 /// Returns the 26 characters of a ULID.
@@ -445,22 +449,26 @@ fn strip_named<'t>(prefix: &str, length: usize, text: &'t [u8]) -> Result<&'t [u
             excerpt(text)
         )));
     }
+    // Where the key begins is known by its length alone: it may contain `_`.
     let found = match text.len().checked_sub(length + 1) {
-        Some(at) if text[at] == b'_' => &text[..at],
+        Some(at) if text[at] == b'_' => Some(&text[..at]),
         // The rest is too short or too long: it will be refused by its length.
         _ if text.starts_with(prefix.as_bytes()) && text.get(prefix.len()) == Some(&b'_') => {
-            prefix.as_bytes()
+            Some(prefix.as_bytes())
         }
-        _ => b"",
+        _ => None,
     };
-    if found == prefix.as_bytes() {
+    if found == Some(prefix.as_bytes()) {
         return Ok(&text[prefix.len() + 1..]);
     }
-    Err(Error::parse(format!(
-        "expected the prefix {prefix:?}, found {} in {}",
-        excerpt(found),
-        excerpt(text)
-    )))
+    if found.is_none() && text.len() != length && text.contains(&b'_') {
+        return Err(Error::parse(format!(
+            "expected the prefix {prefix:?}, found {}",
+            excerpt(text)
+        )));
+    }
+    let found = found.map(String::from_utf8_lossy);
+    Err(another_prefix(prefix, found.as_deref(), text))
 }
 
 #[cfg(test)]

@@ -98,7 +98,12 @@ fn a_prefix_mismatch_names_both() {
     let error = parse_type_id("user", "01h455vb4pex5vsknk084sn02q").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "expected the prefix \"user\", found \"\" in \"01h455vb4pex5vsknk084sn02q\""
+        "expected the prefix \"user\", found no prefix in \"01h455vb4pex5vsknk084sn02q\""
+    );
+    let error = parse_type_id("user", "_01h455vb4pex5vsknk084sn02q").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "expected the prefix \"user\", found \"\" in \"_01h455vb4pex5vsknk084sn02q\""
     );
 }
 

@@ -129,7 +129,18 @@ fn a_prefix_stands_before_the_text_and_is_split_off_by_length() {
         (
             Some("user"),
             "-JhLeOlGIEja_OFHR0x_",
-            "expected the prefix \"user\", found \"\" in \"-JhLeOlGIEja_OFHR0x_\"",
+            "expected the prefix \"user\", found no prefix in \"-JhLeOlGIEja_OFHR0x_\"",
+        ),
+        (
+            Some("user"),
+            "JhLeO",
+            "expected the prefix \"user\", found no prefix in \"JhLeO\"",
+        ),
+        // Another prefix or a part of the key: without the right length this is not known.
+        (
+            Some("user"),
+            "post_JhLeO",
+            "expected the prefix \"user\", found \"post_JhLeO\"",
         ),
         (
             Some("user"),
