@@ -109,7 +109,9 @@ pub trait OrderedKey {
     ///
     /// # Panics
     ///
-    /// As [`KeyType::generate`], if a key has to be made.
+    /// As [`KeyType::generate`], if a key has to be made. Also if a column of a key of several columns is an integer
+    /// without a value: nothing makes one.
+    #[track_caller]
     fn ensure_key(&mut self) -> KeyOf<Self>
     where
         Self: Sized,
@@ -158,6 +160,7 @@ pub trait EnsuredKey: KeyField {
     /// # Panics
     ///
     /// As [`KeyType::generate`]; for `K` also if a hand-written [`OrderedKey::key`] returns `None`.
+    #[track_caller]
     fn ensure<E: OrderedKey<Field = Self>>(entity: &mut E) -> Self::Key;
 }
 
@@ -171,9 +174,17 @@ impl<K: KeyType> EnsuredKey for K {
     }
 }
 
+/// Not in a function that is compiled for each key type.
 #[cold]
-fn no_part(table: &str) -> ! {
-    panic!("a row of {table} has no value in a column of its key, and nothing makes one")
+#[track_caller]
+fn no_part(table: &str, columns: &[&str]) -> ! {
+    let (which, names) = match columns {
+        [column] => ("the column", (*column).to_string()),
+        columns => ("one of the columns", columns.join(", ")),
+    };
+    panic!(
+        "a row of {table} has no value in {which} {names} of its key: assign it before the row is added"
+    )
 }
 
 /// Not in a function that is compiled for each key type.
@@ -208,12 +219,16 @@ where
         if let Some(key) = entity.key() {
             return key;
         }
-        match entity.key_fields().and_then(|it| it.ensured()) {
-            Some(key) => {
+        match entity.key_fields().map(|it| it.ensured()) {
+            Some(Ok(key)) => {
                 entity.assign_key(key);
                 key
             }
-            None => no_part(E::TABLE),
+            Some(Err(part)) => no_part(
+                E::TABLE,
+                E::KEY_COLUMNS.get(part..=part).unwrap_or(E::KEY_COLUMNS),
+            ),
+            None => no_part(E::TABLE, E::KEY_COLUMNS),
         }
     }
 }
@@ -499,4 +514,69 @@ pub trait Fields<S: ?Sized> {
 pub trait Sink<T: ?Sized> {
     /// Takes the value of the next column.
     fn put(&mut self, value: &T);
+}
+
+#[cfg(test)]
+#[cfg(all(feature = "std", not(loom)))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use uuid::Uuid;
+
+    struct Line {
+        id: Option<Uuid>,
+        number: Option<i32>,
+        part: Option<i16>,
+    }
+
+    impl OrderedKey for Line {
+        type Field = KeyFields<(Option<Uuid>, Option<i32>, Option<i16>)>;
+        const SCHEMA: Option<&'static str> = None;
+        const TABLE: &'static str = "lines";
+        const KEY_COLUMN: &'static str = "id";
+        const KEY_COLUMNS: &'static [&'static str] = &["id", "number", "part"];
+        const COLUMNS: &'static [&'static str] = Self::KEY_COLUMNS;
+        const PARENTS: &'static [Parent] = &[];
+
+        fn key(&self) -> Option<KeyOf<Self>> {
+            KeyField::get(&KeyFields((self.id, self.number, self.part)))
+        }
+
+        fn assign_key(&mut self, key: KeyOf<Self>) {
+            (self.id, self.number, self.part) = (Some(key.0.0), Some(key.0.1), Some(key.0.2));
+        }
+
+        fn key_fields(&self) -> Option<Self::Field> {
+            Some(KeyFields((self.id, self.number, self.part)))
+        }
+
+        fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
+    }
+
+    #[test]
+    fn the_panic_names_the_part_of_a_key_that_nothing_makes() {
+        let line = |number, part| Line {
+            id: None,
+            number,
+            part,
+        };
+        for (mut line, column) in [
+            (line(None, Some(1)), "number"),
+            (line(Some(1), None), "part"),
+            (line(None, None), "number"),
+        ] {
+            let panicked = catch_unwind(AssertUnwindSafe(|| line.ensure_key())).unwrap_err();
+            assert_eq!(
+                panicked.downcast_ref::<String>().unwrap(),
+                &alloc::format!(
+                    "a row of lines has no value in the column {column} of its key: assign it before the row is added"
+                )
+            );
+            assert_eq!(line.id, None);
+        }
+        let mut whole = line(Some(1), Some(2));
+        let key = whole.ensure_key();
+        assert_eq!((whole.key(), key.0.1, key.0.2), (Some(key), 1, 2));
+    }
 }

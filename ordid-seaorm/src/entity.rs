@@ -788,6 +788,16 @@ mod tests {
     }
 
     #[test]
+    #[should_panic = "a row of pages has no value in the column number of its key: assign it"]
+    fn add_panics_with_the_column_that_has_no_value() {
+        crate::UnitOfWork::new().add(page::ActiveModel {
+            id: ActiveValue::NotSet,
+            number: ActiveValue::NotSet,
+            version: ActiveValue::Set(1),
+        });
+    }
+
+    #[test]
     fn rows_are_divided_by_the_columns_that_they_have() {
         let note = |text, count| ActiveModel {
             id: ActiveValue::Unchanged(NoteId::generate()),

@@ -79,7 +79,8 @@ impl Generators {
     ///
     /// # Panics
     ///
-    /// As [`KeyType::generate`], where none was given.
+    /// As [`OrderedKey::ensure_key`], where none was given.
+    #[track_caller]
     pub fn ensure_key_or_generate<E>(&self, entity: &mut E) -> Result<KeyOf<E>, Error>
     where
         E: OrderedKey<Field: EnsuredKey>,

@@ -123,7 +123,8 @@ impl<W: WrapsWork> Sharded<W> {
     ///
     /// # Panics
     ///
-    /// As [`KeyType::generate`], where no generator was given.
+    /// As [`OrderedKey::ensure_key`], where no generator was given.
+    #[track_caller]
     pub fn add<E: Row<W::Binder> + OrderedKey<Field: EnsuredKey>>(
         &mut self,
         mut entity: E,

@@ -111,7 +111,8 @@ impl<B: RowBinder> Work<B> {
     ///
     /// # Panics
     ///
-    /// If the generator that was given fails, and as [`KeyType::generate`].
+    /// If the generator that was given fails, and as [`OrderedKey::ensure_key`](ordid_core::OrderedKey::ensure_key).
+    #[track_caller]
     pub fn add<E>(&mut self, mut entity: E, register: Register<B, E>) -> KeyOf<E>
     where
         E: Row<B>,
@@ -201,6 +202,7 @@ impl<B: RowBinder> Work<B> {
     /// # Panics
     ///
     /// As [`add`](Self::add).
+    #[track_caller]
     pub fn upsert<E>(
         &mut self,
         mut entity: E,
@@ -440,6 +442,7 @@ impl<B: RowBinder> fmt::Debug for Work<B> {
 
 /// Not in a function that is compiled for each entity type.
 #[cold]
+#[track_caller]
 fn no_key(table: &str, error: &Error) -> ! {
     panic!("no key for a row of {table}: {error}; `try_add` returns the error")
 }

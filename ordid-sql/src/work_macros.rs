@@ -290,7 +290,9 @@ macro_rules! work_entities {
             /// # Panics
             ///
             /// For a key that is not assigned yet: as [`KeyType::generate`](ordid_core::KeyType::generate), and if the
-            /// generator that was given fails, which [`try_add`](Self::try_add) returns as an error.
+            /// generator that was given fails. Also if a column of a key of several columns is an integer without a value.
+            /// In the last two cases [`try_add`](Self::try_add) returns an error.
+            #[track_caller]
             pub fn add<E>(&mut self, entity: $taken) -> ordid_core::KeyOf<E>
             where
                 E: $entity,
@@ -374,6 +376,7 @@ macro_rules! work_entities {
             /// # Panics
             ///
             /// As [`add`](Self::add).
+            #[track_caller]
             pub fn upsert<E>(&mut self, entity: $taken) -> ordid_core::KeyOf<E>
             where
                 E: $entity,
@@ -388,6 +391,7 @@ macro_rules! work_entities {
             /// # Panics
             ///
             /// As [`add`](Self::add).
+            #[track_caller]
             pub fn insert_or_ignore<E>(&mut self, entity: $taken) -> ordid_core::KeyOf<E>
             where
                 E: $entity,
@@ -402,6 +406,7 @@ macro_rules! work_entities {
             /// # Panics
             ///
             /// As [`add`](Self::add).
+            #[track_caller]
             pub fn upsert_with<E>(
                 &mut self,
                 entity: $taken,
@@ -654,7 +659,9 @@ macro_rules! sharded_unit_of_work {
             ///
             /// # Panics
             ///
-            /// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
+            /// For a key that is not assigned yet: as [`KeyType::generate`](ordid_core::KeyType::generate), and if a
+            /// column of a key of several columns is an integer without a value.
+            #[track_caller]
             pub fn add<E>(&mut self, entity: $taken) -> Result<ordid_core::KeyOf<E>, ordid_core::Error>
             where
                 E: $entity,

@@ -554,10 +554,10 @@ macro_rules! tuples {
                 $first: LeadingField + EnsuredPart,
                 $($part: EnsuredPart,)+
             {
-                fn ensured(&self) -> Option<Self::Key> {
-                    Some(CompositeKey((
-                        self.0.$first_position.ensured()?,
-                        $(self.0.$position.ensured()?),+
+                fn ensured(&self) -> Result<Self::Key, usize> {
+                    Ok(CompositeKey((
+                        self.0.$first_position.ensured().ok_or::<usize>($first_position)?,
+                        $(self.0.$position.ensured().ok_or::<usize>($position)?),+
                     )))
                 }
             }
@@ -567,9 +567,10 @@ macro_rules! tuples {
 
 /// The fields of a key of several columns, each of which can always get a value.
 pub trait EnsuredFields: KeyField {
-    /// Returns the key, with new values where there were none; `None` if one cannot be made.
+    /// Returns the key, with new values where there were none; or the position of a part that has no value, and for which
+    /// none can be made.
     #[doc(hidden)]
-    fn ensured(&self) -> Option<Self::Key>;
+    fn ensured(&self) -> Result<Self::Key, usize>;
 }
 
 tuples! {
@@ -748,8 +749,8 @@ mod tests {
         assert_eq!((key.0.0, key.0.2), (Uuid::from_u128(1), 7));
         assert!(!key.0.1.is_nil());
         let fields = KeyFields::<(Uuid, Option<Uuid>, u64)>::with(key);
-        assert_eq!((fields.get(), fields.ensured()), (Some(key), Some(key)));
+        assert_eq!((fields.get(), fields.ensured()), (Some(key), Ok(key)));
         let numberless = KeyFields((Uuid::from_u128(1), None::<i32>));
-        assert_eq!(numberless.ensured(), None);
+        assert_eq!(numberless.ensured(), Err(1));
     }
 }

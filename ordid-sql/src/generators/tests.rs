@@ -1,4 +1,8 @@
-use std::sync::Arc;
+use std::{
+    cell::RefCell,
+    panic::{self, AssertUnwindSafe},
+    sync::Arc,
+};
 
 use ordid_core::uuid::Uuid;
 
@@ -9,7 +13,7 @@ use ordid_core::{
     entity::{EnsuredKey, Parent},
     entropy::SeededEntropy,
     generator::Policy,
-    key::{Generated, KeyBytes, KeyField},
+    key::{Generated, KeyBytes, KeyField, KeyFields},
     scheme::{
         Snowflake, UuidV7,
         snowflake::{SnowflakeGenerator, SnowflakeNode, Twitter},
@@ -207,4 +211,32 @@ fn a_key_that_is_there_needs_no_generator_of_its_scheme() {
 
     assert_eq!(ensure(Row(FlakeId(1 << 22))), FlakeId(1 << 22));
     assert!(ensure(Row::<Option<Uuid>>(None)) < ensure(Row::<Option<Uuid>>(None)));
+}
+
+thread_local! {
+    /// Where this thread has panicked, and with which text.
+    static PANICKED: RefCell<(String, u32)> = const { RefCell::new((String::new(), 0)) };
+}
+
+/// Each function between the caller and the panic has to say `track_caller`.
+#[test]
+fn a_part_of_a_key_that_nothing_makes_panics_where_the_row_is_added() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let line = info.location().map_or(0, panic::Location::line);
+        // Also of a thread that ends.
+        let _ = PANICKED.try_with(|seen| seen.replace((info.to_string(), line)));
+        before(info);
+    }));
+    let given = Generators::new();
+    let mut row = Row(KeyFields((Some(Uuid::generate()), None::<i32>)));
+    let line = line!() + 1;
+    let add = AssertUnwindSafe(|| given.ensure_key_or_generate(&mut row));
+    panic::catch_unwind(add).unwrap_err();
+    let (text, at) = PANICKED.take();
+    assert_eq!(at, line, "{text}");
+    assert!(
+        text.contains("a row of rows has no value in the column id of its key"),
+        "{text}"
+    );
 }
