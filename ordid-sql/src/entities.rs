@@ -43,7 +43,8 @@ pub(crate) fn place(order: Option<&[usize]>, position: usize) -> usize {
 /// Why rows have no order, with the place of one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conflict {
-    Keyless,
+    /// A row of the list has no key.
+    Keyless(Kept),
     /// A row that is to be changed or deleted has no version, where its type has one.
     Versionless,
     /// A row that is to be upserted would write over a version that nobody has read.
@@ -283,7 +284,7 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
     /// Takes a row that will be deleted, of which the key and the foreign keys are kept.
     pub(crate) fn delete(&mut self, row: &dyn AnyRow<S, R>) {
         let Some(key) = row.raw_key() else {
-            self.refused = Some(Conflict::Keyless);
+            self.refused = Some(Conflict::Keyless(Kept::Deletes));
             return;
         };
         if self.of.version.is_some() {
@@ -586,7 +587,11 @@ fn sorted_list<R: RawKey>(
         let end = length.min(start + KEYS);
         let all = rows.raw_keys(list, start..end, &mut keys);
         visit(&keys);
-        if all { Ok(()) } else { Err(Conflict::Keyless) }
+        if all {
+            Ok(())
+        } else {
+            Err(Conflict::Keyless(list))
+        }
     };
     // Rising strictly, so that no key is there twice.
     let rises = |keys: &[R]| keys.is_sorted_by(|left, right| compare(left, right).is_lt());
@@ -629,9 +634,9 @@ fn apart<R: RawKey>(
     let (mut before, mut after) = (0, 0);
     while before < rows.len(left) && after < rows.len(right) {
         let place = places(lists[0], before);
-        let one = rows.raw_key(left, place).ok_or(Conflict::Keyless)?;
+        let one = rows.raw_key(left, place).ok_or(Conflict::Keyless(left))?;
         let other = rows.raw_key(right, places(lists[1], after));
-        match compare(&one, &other.ok_or(Conflict::Keyless)?) {
+        match compare(&one, &other.ok_or(Conflict::Keyless(right))?) {
             Ordering::Less => before += 1,
             Ordering::Greater => after += 1,
             Ordering::Equal => return Err(Conflict::Both(left, right, place)),

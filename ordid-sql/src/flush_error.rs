@@ -633,7 +633,8 @@ impl<D> FlushError<D> {
         self.0.place.as_ref().map(|place| place.action)
     }
 
-    /// Returns the table whose rows failed.
+    /// Returns the table whose rows failed in the database. If the rows could not be planned ([`is_plan`](Self::is_plan)),
+    /// only the text names the table and the key.
     pub fn table(&self) -> Option<&str> {
         self.0.place.as_ref().map(|place| place.table)
     }

@@ -465,7 +465,13 @@ impl<S: RowSink + 'static> TypelessRows for Rows<S> {
 /// Says why rows have no order.
 fn refused(table: &str, conflict: Conflict, key_text: &dyn Fn(Kept, usize) -> String) -> Error {
     Error::plan(match conflict {
-        Conflict::Keyless => format!("a row of {table} has no key"),
+        Conflict::Keyless(Kept::Inserts) => format!("a row of {table} has no key"),
+        Conflict::Keyless(Kept::Updates) => {
+            format!("a row of {table} that is to be updated has no key")
+        }
+        Conflict::Keyless(Kept::Deletes) => {
+            format!("a row of {table} that is to be deleted has no key")
+        }
         Conflict::Versionless => format!(
             "a row of {table} that is to be changed or deleted has no version: read it with its version, which tells \
              whether somebody else has changed it since"

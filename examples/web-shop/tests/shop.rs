@@ -318,7 +318,7 @@ async fn what_the_database_refuses_is_told(shop: Client) -> Result {
             "/orders",
             json!({ "customer": ada, "lines": [zero] }),
             422,
-            "cannot insert into order_lines (rows 0 to 0), key line_",
+            "cannot insert into order_lines (row 0), key line_",
         ),
         (
             "/orders",

@@ -253,7 +253,7 @@ fn the_message_names_the_row_that_was_found() {
     error.set_row(&chunk, 0, "7".to_owned());
     assert_eq!(
         error.to_string(),
-        "cannot delete from orders (rows 2000 to 2000), key 7, nothing was written: no \
+        "cannot delete from orders (row 2000), key 7, nothing was written: no \
          such thing"
     );
     // What is no statement's is about no row.

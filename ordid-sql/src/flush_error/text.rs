@@ -316,13 +316,13 @@ impl Place {
             _ if matches!(kind, Kind::Read) => "read back what the database fills in rows of",
             action => action.verb(),
         };
-        write!(
-            f,
-            "cannot {cannot} {} (rows {} to {})",
-            self.table,
-            self.rows.start,
-            self.rows.end.saturating_sub(1).max(self.rows.start)
-        )?;
+        let (first, last) = (self.rows.start, self.rows.end.saturating_sub(1));
+        write!(f, "cannot {cannot} {} ", self.table)?;
+        if first < last {
+            write!(f, "(rows {first} to {last})")?;
+        } else {
+            write!(f, "(row {first})")?;
+        }
         if let Some(key) = &self.key {
             write!(f, ", key {key}")?;
         }

@@ -329,14 +329,22 @@ fn a_key_in_two_lists_is_an_error_that_names_it() {
 
 #[test]
 fn a_row_without_a_key_is_an_error() {
-    let says = "a row of nodes has no key";
-    assert_eq!(refused(&mut inserts([(1, 0), (0, 1)])), says);
+    assert_eq!(
+        refused(&mut inserts([(1, 0), (0, 1)])),
+        "a row of nodes has no key"
+    );
     let mut pending_rows = PendingRows::new();
     pending_rows.update(node(0, 1), Registration::in_key_order::<Node>);
-    assert_eq!(refused(&mut pending_rows), says);
+    assert_eq!(
+        refused(&mut pending_rows),
+        "a row of nodes that is to be updated has no key"
+    );
     let mut pending_rows = PendingRows::new();
     pending_rows.delete(&node(0, 1), Registration::in_key_order::<Node>);
-    assert_eq!(refused(&mut pending_rows), says);
+    assert_eq!(
+        refused(&mut pending_rows),
+        "a row of nodes that is to be deleted has no key"
+    );
 }
 
 /// Whatever was found before, and however the rows were added.

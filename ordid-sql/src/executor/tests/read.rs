@@ -153,7 +153,7 @@ fn a_flush_that_fails_leaves_the_values_as_they_were() {
         (
             "read",
             Answer::Fails(Failure::Refused),
-            "cannot read back what the database fills in rows of stamps (rows 0 to 0), nothing was written: \
+            "cannot read back what the database fills in rows of stamps (row 0), nothing was written: \
              it failed",
         ),
         (

@@ -276,7 +276,7 @@ fn a_missing_row_is_named_and_nothing_is_written() {
     assert!(
         error
             .to_string()
-            .starts_with("cannot delete from CUSTOMERS (rows 0 to 0)")
+            .starts_with("cannot delete from CUSTOMERS (row 0)")
     );
     assert_eq!(
         recorder.statements()[4..],
