@@ -199,7 +199,7 @@ mod value;
 /// static MASK: LazyLock<UuidMask> = LazyLock::new(|| UuidMask::new(17, 4));
 ///
 /// #[derive(KeyType)]
-/// #[ordid(scheme = uuid_v7, mask = MASK)]
+/// #[ordid(scheme = uuid_v7_unguessable, mask = MASK)]
 /// pub struct OrderId(Uuid);
 ///
 /// let id = OrderId::generate();

@@ -23,9 +23,10 @@ pub(crate) fn mask_of(text: &str) -> Option<(u64, u64)> {
     Some(Uuid::from_u128(number).as_u64_pair())
 }
 
-/// `ten_...`. These ids are masked, so that they do not tell when the customer came.
+/// `ten_...`. These ids are masked, so that they do not tell when the customer came. No other key has their scheme, since
+/// an unmasked key of the same scheme and millisecond would tell it.
 #[derive(KeyType)]
-#[ordid(prefix = "ten", mask = MASK, sqlx)]
+#[ordid(scheme = uuid_v7_unguessable, prefix = "ten", mask = MASK, sqlx)]
 pub(crate) struct TenantId(Uuid);
 
 /// `prj_...`
