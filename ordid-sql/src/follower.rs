@@ -97,11 +97,22 @@ enum Rule<K> {
     },
     Settled {
         longest: Duration,
-        /// Returns the lowest key of a time.
-        lowest: fn(Timestamp) -> Result<K, Error>,
-        /// Returns the highest key before all keys of a time.
-        highest_before: fn(Timestamp) -> Result<K, Error>,
+        /// Returns the keys that are older than a time.
+        older_than: fn(Timestamp) -> Result<Older<K>, Error>,
+        /// Returns the highest key that is older than a time; `None` if no key is.
+        highest_before: fn(Timestamp) -> Result<Option<K>, Error>,
     },
+}
+
+/// The keys that are older than a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Older<K> {
+    /// The scheme's layout begins later.
+    None,
+    /// The keys below this one.
+    Below(K),
+    /// The scheme's layout has ended before.
+    All,
 }
 
 /// Rows in the order of their keys, and the position after them.
@@ -205,7 +216,7 @@ where
         }
         Self::new(Rule::Settled {
             longest,
-            lowest: |time| Ok(KeyOf::<E>::range(time..time)?.start),
+            older_than: older_than::<KeyOf<E>>,
             highest_before: highest_before::<KeyOf<E>>,
         })
     }
@@ -244,11 +255,11 @@ where
                     highest_before,
                     ..
                 } => match highest_before(bound(*longest)) {
-                    Ok(key) => Ok(Position::above(key)),
+                    Ok(key) => Ok(key.map_or(Position::START, Position::above)),
                     Err(error) => Err(error.into()),
                 },
             };
-            Self::close(source, position)
+            self.close(source, position)
         })
     }
 
@@ -280,13 +291,15 @@ where
                     Self::next_committed(&mut source, column, position, most).await
                 }
                 Rule::Settled {
-                    longest, lowest, ..
-                } => match lowest(bound(*longest)) {
-                    Ok(below) => Self::next_settled(&mut source, below, position, most).await,
+                    longest,
+                    older_than,
+                    ..
+                } => match older_than(bound(*longest)) {
+                    Ok(settled) => Self::next_settled(&mut source, settled, position, most).await,
                     Err(error) => Err(error.into()),
                 },
             };
-            Self::close(source, batch)
+            self.close(source, batch)
         })
     }
 
@@ -339,7 +352,7 @@ where
 
     async fn next_settled(
         source: &mut D::Source<'_>,
-        below: KeyOf<E>,
+        settled: Older<KeyOf<E>>,
         position: &Position<KeyOf<E>>,
         most: u32,
     ) -> Result<Batch<E, D::Row>, Kind<D::Error>> {
@@ -348,8 +361,20 @@ where
             State::Above(key) => Some(*key),
             State::Seen { .. } => return Err(Kind::OtherPosition { wants: "above .." }),
         };
-        let sql = text::settled::<D::Dialect>(&D::names(), above.is_some(), most);
-        let rows = D::rows(source, sql, above.into_iter().chain([below]).collect())
+        let below = match settled {
+            Older::None => {
+                return Ok(Batch {
+                    rows: Vec::new(),
+                    position: position.clone(),
+                    is_complete: true,
+                });
+            }
+            Older::Below(key) => Some(key),
+            Older::All => None,
+        };
+        let bounds = above.map(|_| '>').into_iter().chain(below.map(|_| '<'));
+        let sql = text::settled::<D::Dialect>(&D::names(), bounds, most);
+        let rows = D::rows(source, sql, above.into_iter().chain(below).collect())
             .await
             .map_err(Kind::of_rows)?;
         let is_complete = !is_full(&rows, most);
@@ -401,28 +426,57 @@ where
     }
 
     fn close<T>(
+        &self,
         mut source: D::Source<'_>,
         outcome: Result<T, Kind<D::Error>>,
     ) -> Result<T, FollowError<D::Error>> {
         let is_lost = outcome.as_ref().is_err_and(Kind::is_lost);
         D::release(&mut source, is_lost);
-        outcome.map_err(|kind| FollowError::new(D::names().table, kind))
+        outcome.map_err(|kind| {
+            let column = match &self.rule {
+                Rule::Transactions { column } => Some(column.clone()),
+                Rule::Settled { .. } => None,
+            };
+            FollowError::new(D::names().table, column, kind)
+        })
+    }
+}
+
+/// Returns the keys that are older than a time, whatever the time is: the clock may be before the layout or after it.
+fn older_than<K: KeyType<Scheme: TimeOrdered>>(time: Timestamp) -> Result<Older<K>, Error> {
+    match K::range(time..time) {
+        Ok(keys) => Ok(Older::Below(keys.start)),
+        Err(error) => match error.nearest_time() {
+            Some(begin) if time < begin => Ok(Older::None),
+            Some(_) => Ok(Older::All),
+            None => Err(error),
+        },
     }
 }
 
 /// Returns the highest key that is lower than all keys of a time. A row with the lowest key of that time is not among
 /// those that could be delivered before it.
-fn highest_before<K: KeyType<Scheme: TimeOrdered>>(time: Timestamp) -> Result<K, Error> {
-    let key = |raw| K::from_generated(Generated::new(raw));
-    let (lowest, _) = K::Scheme::bounds_at(time)?;
+fn highest_before<K: KeyType<Scheme: TimeOrdered>>(time: Timestamp) -> Result<Option<K>, Error> {
+    let key = |raw| Some(K::from_generated(Generated::new(raw)));
+    let lowest = match K::Scheme::bounds_at(time) {
+        Ok((lowest, _)) => lowest,
+        Err(error) => {
+            return match error.nearest_time() {
+                Some(begin) if time < begin => Ok(None),
+                Some(last) => Ok(key(K::Scheme::bounds_at(last)?.1)),
+                None => Err(error),
+            };
+        }
+    };
     // A step of a scheme may last longer than a millisecond: the key has the time at which it begins.
     let begin = K::Scheme::timestamp(&lowest).unwrap_or(time);
     let earlier = begin.as_unix_millis().saturating_sub(1);
     let earlier = K::Scheme::bounds_at(Timestamp::saturating_from_unix_millis(earlier));
     Ok(match earlier {
         Ok((_, highest)) if K::Scheme::cmp(&highest, &lowest).is_lt() => key(highest),
+        Ok(_) => key(lowest),
         // The layout begins at that time.
-        _ => key(lowest),
+        Err(_) => None,
     })
 }
 

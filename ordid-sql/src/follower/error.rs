@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt};
 
-use super::{COLUMN, text};
+use super::text;
 use crate::{DriverError, cause::Cause};
 
 /// The reason why a [`Follower`](super::Follower) delivered no rows.
@@ -16,6 +16,8 @@ pub struct FollowError<E>(Box<Inner<E>>);
 struct Inner<E> {
     /// The quoted name of the table.
     table: String,
+    /// The column that has the transactions, if the follower's rule needs one. Unquoted.
+    column: Option<String>,
     kind: Kind<E>,
 }
 
@@ -81,8 +83,12 @@ impl<E> Kind<E> {
 }
 
 impl<E> FollowError<E> {
-    pub(super) fn new(table: String, kind: Kind<E>) -> Self {
-        Self(Box::new(Inner { table, kind }))
+    pub(super) fn new(table: String, column: Option<String>, kind: Kind<E>) -> Self {
+        Self(Box::new(Inner {
+            table,
+            column,
+            kind,
+        }))
     }
 
     /// Returns whether the same call may succeed another time. For example, a lock was not granted in time, the
@@ -123,6 +129,15 @@ impl<E> FollowError<E> {
     }
 }
 
+/// Returns whether a text has a name that is not a part of a longer name.
+fn has_word(text: &str, name: &str) -> bool {
+    let is_part = |it: char| it.is_alphanumeric() || it == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let (before, behind) = (&text[..at], &text[at + name.len()..]);
+        !before.ends_with(is_part) && !behind.starts_with(is_part)
+    })
+}
+
 impl<E: fmt::Display> fmt::Display for FollowError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "follower of {}: ", self.0.table)?;
@@ -130,7 +145,8 @@ impl<E: fmt::Display> fmt::Display for FollowError<E> {
             Kind::Cause(cause) => {
                 cause.fmt(f)?;
                 // The message is in the server's language, and has the name in each.
-                if cause.to_string().contains(COLUMN) {
+                let column = self.0.column.as_deref();
+                if column.is_some_and(|column| has_word(&cause.to_string(), column)) {
                     write!(
                         f,
                         "; a follower `by_transaction` needs this column: the statements that add it are in \

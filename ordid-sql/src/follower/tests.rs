@@ -6,7 +6,7 @@ use ordid_core::{
 };
 
 use super::*;
-use crate::{DriverError, Failure};
+use crate::{DriverError, Failure, table_driver::Sent};
 
 struct Order(Uuid);
 
@@ -143,30 +143,30 @@ fn statements_of_each_rule() {
          AND \"id\" > $1 ORDER BY \"id\" LIMIT 7"
     );
     assert_eq!(
-        text::settled::<Postgres>(&FollowNames::of::<Postgres, Order>(), true, 7),
+        text::settled::<Postgres>(&FollowNames::of::<Postgres, Order>(), ['>', '<'], 7),
         "SELECT \"id\", \"total\", \"tax\" FROM \"shop\".\"orders\" WHERE \"id\" > $1 AND \"id\" < $2 ORDER BY \"id\" LIMIT 7"
     );
     assert_eq!(
-        text::settled::<Sqlite>(&FollowNames::of::<Sqlite, Order>(), false, 7),
+        text::settled::<Sqlite>(&FollowNames::of::<Sqlite, Order>(), ['<'], 7),
         "SELECT \"id\", \"total\", \"tax\" FROM \"shop\".\"orders\" WHERE \"id\" < ? ORDER BY \"id\" LIMIT 7"
     );
     assert_eq!(
-        text::settled::<MySql>(&FollowNames::of::<MySql, Order>(), true, 1),
+        text::settled::<MySql>(&FollowNames::of::<MySql, Order>(), ['>', '<'], 1),
         "SELECT `id`, `total`, `tax` FROM `shop`.`orders` WHERE `id` > ? AND `id` < ? \
          AND 18446744073709551615 + (/*M! @@tx_isolation *//*!50720 @@transaction_isolation */ = 'READ-UNCOMMITTED') > 0 \
          ORDER BY `id` LIMIT 1"
     );
     assert_eq!(
-        text::settled::<SqlServer>(&FollowNames::of::<SqlServer, Order>(), true, 7),
+        text::settled::<SqlServer>(&FollowNames::of::<SqlServer, Order>(), ['>', '<'], 7),
         "SELECT TOP (7) [id], [total], [tax] FROM [shop].[orders] WITH (READCOMMITTEDLOCK) WHERE [id] > @P1 AND [id] < @P2 \
          ORDER BY [id]"
     );
     assert_eq!(
-        text::settled::<Babelfish>(&FollowNames::of::<Babelfish, Order>(), false, 7),
+        text::settled::<Babelfish>(&FollowNames::of::<Babelfish, Order>(), ['<'], 7),
         "SELECT TOP (7) [id], [total], [tax] FROM [shop].[orders] WHERE [id] < @P1 ORDER BY [id]"
     );
     assert_eq!(
-        text::settled::<Oracle>(&FollowNames::of::<Oracle, Order>(), true, 7),
+        text::settled::<Oracle>(&FollowNames::of::<Oracle, Order>(), ['>', '<'], 7),
         "SELECT \"id\", \"total\", \"tax\" FROM \"shop\".\"orders\" WHERE \"id\" > :1 AND \"id\" < :2 ORDER BY \"id\" \
          FETCH FIRST 7 ROWS ONLY"
     );
@@ -199,29 +199,181 @@ fn a_reader_of_new_rows_begins_right_before_the_first_of_them() {
     for millis in [1_763_000_000_000, 1_763_000_000_007, 1_763_000_000_990] {
         let time = Timestamp::from_unix_millis(millis).unwrap();
         let lowest = Uuid::range(time..time).unwrap().start.as_u128();
-        let before: Uuid = highest_before(time).unwrap();
+        let before: Uuid = highest_before(time).unwrap().unwrap();
         assert!(before.as_u128() < lowest);
         let earlier = Timestamp::from_unix_millis(millis - 1).unwrap();
         assert_eq!(before.timestamp(), Some(earlier));
 
         let lowest = FlakeId::range(time..time).unwrap().start.to_raw();
         assert_eq!(
-            highest_before::<FlakeId>(time).unwrap().to_raw(),
+            highest_before::<FlakeId>(time).unwrap().unwrap().to_raw(),
             lowest - 1
         );
         let lowest = SonyId::range(time..time).unwrap().start.to_raw();
-        assert_eq!(highest_before::<SonyId>(time).unwrap().to_raw(), lowest - 1);
+        assert_eq!(
+            highest_before::<SonyId>(time).unwrap().unwrap().to_raw(),
+            lowest - 1
+        );
         let lowest = SlowId::range(time..time).unwrap().start.to_raw();
-        assert_eq!(highest_before::<SlowId>(time).unwrap().to_raw(), lowest - 1);
+        assert_eq!(
+            highest_before::<SlowId>(time).unwrap().unwrap().to_raw(),
+            lowest - 1
+        );
     }
+}
+
+/// Its times end on 2020-01-13.
+#[derive(ordid::KeyType)]
+#[ordid(scheme = snowflake(epoch = "2020-01-01", unit = 1, time = 30, node = 10, sequence = 12))]
+struct ShortId(i64);
+
+/// A library whose table has one row, and that remembers the queries for rows.
+struct Recorded;
+
+type Queries = std::sync::Mutex<Vec<(String, Vec<i64>)>>;
+
+struct Short(ShortId);
+
+impl OrderedKey for Short {
+    type Field = ShortId;
+
+    const SCHEMA: Option<&'static str> = None;
+    const TABLE: &'static str = "short";
+    const KEY_COLUMN: &'static str = "id";
+    const COLUMNS: &'static [&'static str] = &["id"];
+    const PARENTS: &'static [Parent] = &[];
+
+    fn key(&self) -> Option<ShortId> {
+        Some(self.0)
+    }
+
+    fn assign_key(&mut self, key: ShortId) {
+        self.0 = key;
+    }
+
+    fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
+}
+
+impl crate::table_driver::TableDriver for Recorded {
+    type Error = std::convert::Infallible;
+    type Source<'c> = &'c Queries;
+    type Kind = crate::table_driver::Blocking;
+
+    fn texts<'a>(_: &'a mut &Queries, _: String) -> Sent<'a, Self, Vec<String>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn run<'a>(_: &'a mut &Queries, _: String) -> Sent<'a, Self, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl FollowerDriver<Short> for Recorded {
+    type Dialect = MySql;
+    type Row = Short;
+
+    const KEEPS_ORDER: bool = true;
+
+    fn rows<'a>(
+        queries: &'a mut &Queries,
+        sql: String,
+        keys: Vec<ShortId>,
+    ) -> Sent<'a, Self, Vec<Short>> {
+        let keys = keys.into_iter().map(KeyType::to_raw).collect();
+        queries.lock().unwrap().push((sql, keys));
+        Box::pin(async { Ok(vec![Short(ShortId::from_raw(7).unwrap())]) })
+    }
+
+    fn key(row: &Short) -> Option<ShortId> {
+        Some(row.0)
+    }
+}
+
+#[test]
+fn nothing_is_settled_before_the_layout_begins() {
+    let queries = Queries::default();
+    let follower = Follower::<Recorded, Short>::settled_after(Duration::from_hours(100 * 365 * 24));
+    for position in [Position::START, "above 5".parse().unwrap()] {
+        let batch = follower.next(&queries, &position, 10).unwrap();
+        assert!(batch.rows.is_empty() && batch.is_complete);
+        assert_eq!(batch.position, position);
+    }
+    assert_eq!(follower.now(&queries).unwrap(), Position::START);
+    assert!(queries.into_inner().unwrap().is_empty());
+
+    let other = "seen 1:1:".parse().unwrap();
+    let error = follower
+        .next(&Queries::default(), &other, 10)
+        .err()
+        .unwrap();
+    assert!(error.is_other_position());
+}
+
+#[test]
+fn all_rows_are_settled_after_the_layout_has_ended() {
+    let queries = Queries::default();
+    let follower = Follower::<Recorded, Short>::settled_after(Duration::from_secs(60));
+    for position in [Position::START, "above 5".parse().unwrap()] {
+        let batch = follower.next(&queries, &position, 10).unwrap();
+        assert_eq!(batch.position.to_string(), "above 7");
+        assert!(batch.rows.len() == 1 && batch.is_complete);
+    }
+    let last = i64::MAX >> (63 - 30 - 22);
+    assert_eq!(
+        follower.now(&queries).unwrap().to_string(),
+        format!("above {last}")
+    );
+    let committed = MySql::COMMITTED;
+    assert_eq!(
+        queries.into_inner().unwrap(),
+        [
+            (
+                format!("SELECT `id` FROM `short` WHERE 1 = 1{committed} ORDER BY `id` LIMIT 10"),
+                vec![]
+            ),
+            (
+                format!(
+                    "SELECT `id` FROM `short` WHERE `id` > ?{committed} ORDER BY `id` LIMIT 10"
+                ),
+                vec![5]
+            ),
+        ]
+    );
+}
+
+/// The bound is the time itself where the layout begins and where it ends.
+#[test]
+fn the_ends_of_a_layout_are_within_it() {
+    let begin = 1_577_836_800_000;
+    let last = begin + (1 << 30) - 1;
+    let at = |millis| Timestamp::from_unix_millis(millis).unwrap();
+    let older = |millis| older_than::<ShortId>(at(millis)).unwrap();
+    assert!(matches!(older(begin - 1), Older::None));
+    assert!(matches!(older(begin), Older::Below(key) if key.to_raw() == 0));
+    assert!(matches!(older(last), Older::Below(key) if key.to_raw() == ((1 << 30) - 1) << 22));
+    assert!(matches!(older(last + 1), Older::All));
+    let before = |millis| {
+        highest_before::<ShortId>(at(millis))
+            .unwrap()
+            .map(KeyType::to_raw)
+    };
+    assert_eq!(before(begin - 1), None);
+    assert_eq!(
+        before(begin),
+        None,
+        "a row with the lowest key is still to come"
+    );
+    assert_eq!(before(begin + 1), Some((1 << 22) - 1));
+    assert_eq!(before(last + 1), Some((1 << 52) - 1));
 }
 
 /// The own text of some libraries says only that the error is the database's.
 #[test]
 fn an_error_prints_what_the_database_says() {
-    let of = |text: &str| {
+    let of = |text: &str, column: Option<&str>| {
         FollowError::new(
             "\"orders\"".into(),
+            column.map(str::to_owned),
             Kind::Cause(
                 DriverError {
                     text: Some(text.into()),
@@ -233,13 +385,25 @@ fn an_error_prints_what_the_database_says() {
         .to_string()
     };
     let refused = "permission denied for table orders";
-    assert_eq!(of(refused), format!("follower of \"orders\": {refused}"));
-    let missing = "column \"inserted_in\" does not exist";
-    assert_eq!(
-        of(missing),
-        format!(
-            "follower of \"orders\": {missing}; a follower `by_transaction` needs this column: the statements that add \
-             it are in `Follower::create_sql`"
-        )
-    );
+    for column in [None, Some(COLUMN), Some("order")] {
+        assert_eq!(
+            of(refused, column),
+            format!("follower of \"orders\": {refused}")
+        );
+    }
+    for column in [COLUMN, "xact"] {
+        // The second message is in German.
+        for missing in [
+            format!("column \"{column}\" does not exist"),
+            format!("Spalte »{column}« existiert nicht"),
+        ] {
+            assert_eq!(
+                of(&missing, Some(column)),
+                format!(
+                    "follower of \"orders\": {missing}; a follower `by_transaction` needs this column: the statements \
+                     that add it are in `Follower::create_sql`"
+                )
+            );
+        }
+    }
 }

@@ -95,16 +95,23 @@ pub(super) fn committed(
     sql
 }
 
-/// Returns the query for the rows below a key and, if `is_above`, above another key.
-pub(super) fn settled<D: FollowDialect>(names: &FollowNames, is_above: bool, most: u32) -> String {
+/// Returns the query for the rows whose keys compare with the parameters as `bounds` says, in this order.
+pub(super) fn settled<D: FollowDialect>(
+    names: &FollowNames,
+    bounds: impl IntoIterator<Item = char>,
+    most: u32,
+) -> String {
     let [before, behind] = first::<D>(most);
     let mut sql = select::<D>(names, &before);
-    sql.push_str(" WHERE ");
-    if is_above {
-        push_bound::<D>(&mut sql, names, '>', 1);
-        sql.push_str(" AND ");
+    let mut conditions = 0;
+    for comparison in bounds {
+        sql.push_str(if conditions == 0 { " WHERE " } else { " AND " });
+        conditions += 1;
+        push_bound::<D>(&mut sql, names, comparison, conditions);
     }
-    push_bound::<D>(&mut sql, names, '<', 1 + usize::from(is_above));
+    if conditions == 0 && !D::COMMITTED.is_empty() {
+        sql.push_str(" WHERE 1 = 1");
+    }
     sql.push_str(D::COMMITTED);
     push_end(&mut sql, names, &behind);
     sql

@@ -286,6 +286,7 @@ async fn other_positions(pool: Pool<Postgres>) -> Outcome {
         ),
         "{text}"
     );
+    assert!(text.ends_with("are in `Follower::create_sql`"), "{text}");
     assert!(error.driver().is_some() && !error.is_connection_lost() && !error.is_standby());
     Ok(())
 }
