@@ -10,7 +10,7 @@
 //! | databases | PostgreSQL 13 or later, the primary | all |
 //! | the table needs | a column with the transaction that inserted the row | nothing |
 //! | a row is delivered | at the first call after its COMMIT | when its key is older than the bound |
-//! | is missed | no row | a row that is committed later than the bound |
+//! | is missed | no row that is inserted | a row that is committed later than the bound, or whose key has no time |
 //! | keys may be made | at any time | shortly before the COMMIT |
 //!
 //! # Why not by PostgreSQL's `xmin`?
@@ -136,10 +136,21 @@ where
     /// ([`create_sql`](Self::create_sql) adds it).
     ///
     /// A call asks which transactions are open (`pg_current_snapshot()`), and delivers the rows of those that have
-    /// ended since the last call. So it misses no row and delivers none twice, whatever the rows' keys are and however
-    /// long a transaction takes. An open transaction does not delay the rows of others. A savepoint counts as part of
+    /// ended since the last call. So it misses no inserted row and delivers none twice, whatever the rows' keys are and
+    /// however long a transaction takes. An open transaction does not delay the rows of others. A savepoint counts as part of
     /// its transaction, and a prepared transaction is open until `COMMIT PREPARED`. Rows that the caller's own
     /// transaction has inserted are delivered after its COMMIT.
+    ///
+    /// **`ATTACH PARTITION` and `INHERIT` insert no rows.** Rows that come by them count as inserted when they were
+    /// inserted into their own table, so a follower that has passed that time misses them. Set their transaction to that
+    /// of the `ATTACH`, and they are delivered once:
+    ///
+    /// ```sql
+    /// BEGIN;
+    /// ALTER TABLE orders ATTACH PARTITION orders_2026 FOR VALUES FROM ('..') TO ('..');
+    /// UPDATE orders_2026 SET inserted_in = pg_current_xact_id();
+    /// COMMIT;
+    /// ```
     ///
     /// Read from the primary: a standby does not show which transactions are open, so a call on one fails. Transaction
     /// numbers belong to one cluster, and survive `pg_upgrade`. In a copy that was made by `pg_dump` or by logical
@@ -201,7 +212,21 @@ where
     /// snapshot: make the call the first query of such a transaction. Its isolation level is REPEATABLE READ, which is
     /// the default of MySQL and MariaDB, or on Oracle SERIALIZABLE. On a replica `longest` has to cover the lag.
     ///
-    /// YugabyteDB and tables that Citus distributes can only be followed so.
+    /// **Rows whose key does not have the time at which it was made are not delivered reliably, also without an error:**
+    ///
+    /// - A key of another version, in a table with `#[ordid(accept = any_version)]` or with a plain `Uuid` as its key. A
+    ///   random key of version 4 is above the bound for thousands of years in nearly all cases, so its row is not
+    ///   delivered. Rows with new keys of the scheme are delivered.
+    /// - A key that EF Core has made, in a table of `comb_efcore`. EF Core reads the clock when its program starts and
+    ///   then counts one for each key, so its keys may be days behind the clock. `longest` would have to cover this, too.
+    ///
+    /// On PostgreSQL, follow such a table by [`by_transaction`](Follower::by_transaction). On other databases, do not
+    /// follow it: mark the rows that you have processed in a column.
+    ///
+    /// YugabyteDB and tables that Citus distributes can only be followed by this rule.
+    ///
+    /// While the bound is before the beginning of the scheme's layout, no row is delivered. When it is behind the
+    /// layout's end, all rows are delivered.
     ///
     /// This compiles only if the keys' scheme is ordered by time, and their column keeps the order.
     pub fn settled_after(longest: Duration) -> Self

@@ -44,6 +44,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "follower::many_rows_come_in_pages": pages,
         "follower::a_position_of_elsewhere_is_refused": other_positions,
         "follower::statements_of_the_guide": statements,
+        "follower::rows_that_are_attached_are_delivered_if_they_are_updated": attached,
         "follower::the_column_is_added_without_writing_rows": added_column,
         "follower::no_row_is_missed_and_none_comes_twice_under_load": under_load,
     ] {
@@ -349,6 +350,65 @@ async fn statements(pool: Pool<Postgres>) -> Outcome {
     work.flush(&pool).await?;
     let batch = follower.next(&pool, &Position::START, 1).await?;
     assert_eq!(batch.rows[0].id, id);
+    Ok(())
+}
+
+/// Attaches a partition that has a row, without and with the update that the guide shows.
+async fn attached(pool: Pool<Postgres>) -> Outcome {
+    #[derive(OrderedKey, FromRow)]
+    #[ordid(table = "orders")]
+    struct Order {
+        id: EventId,
+    }
+
+    let mut statements = crate::guide::statements("follower: attached rows");
+    assert_eq!(statements.remove(0), "BEGIN");
+    assert_eq!(statements.pop().as_deref(), Some("COMMIT"));
+    let attach = statements[0].clone();
+
+    raw_sql("CREATE TABLE orders (id uuid PRIMARY KEY) PARTITION BY RANGE (id)")
+        .execute(&pool)
+        .await?;
+    let follower = Follower::<Postgres, Order>::by_transaction();
+    for sql in follower.create_sql() {
+        let sql = sql.replace("CONCURRENTLY ", "");
+        raw_sql(AssertSqlSafe(sql)).execute(&pool).await?;
+    }
+    raw_sql("CREATE TABLE orders_2026 (LIKE orders INCLUDING DEFAULTS)")
+        .execute(&pool)
+        .await?;
+    // 2026-05-28
+    let id = EventId::generate_at(ordid::clock::Timestamp::from_unix_millis(
+        1_780_000_000_000,
+    )?)?;
+    query("INSERT INTO orders_2026 (id) VALUES ($1)")
+        .bind(id)
+        .execute(&pool)
+        .await?;
+    let now = follower.now(&pool).await?;
+
+    raw_sql(AssertSqlSafe(attach)).execute(&pool).await?;
+    assert_eq!(Postgres::count(&pool, "orders").await?, 1);
+    let batch = follower.next(&pool, &now, 10).await?;
+    assert!(batch.rows.is_empty(), "it is missed");
+
+    raw_sql("ALTER TABLE orders DETACH PARTITION orders_2026")
+        .execute(&pool)
+        .await?;
+    let mut transaction = pool.begin().await?;
+    for sql in statements {
+        raw_sql(AssertSqlSafe(sql))
+            .execute(&mut *transaction)
+            .await?;
+    }
+    let batch = follower.next(&pool, &batch.position, 10).await?;
+    assert!(batch.rows.is_empty(), "the transaction is open");
+    transaction.commit().await?;
+    let batch = follower.next(&pool, &batch.position, 10).await?;
+    assert_eq!(batch.rows.len(), 1);
+    assert_eq!(batch.rows[0].id, id);
+    let batch = follower.next(&pool, &batch.position, 10).await?;
+    assert!(batch.rows.is_empty());
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The titles of the scripts that tests of this program run.
-const TITLES: [&str; 15] = [
+const TITLES: [&str; 16] = [
     "from-bigserial: children",
     "from-bigserial: columns",
     "from-bigserial: default",
@@ -27,6 +27,7 @@ const TITLES: [&str; 15] = [
     "from-bigserial: indexes",
     "from-bigserial: switch",
     "from-bigserial: times",
+    "follower: attached rows",
     "follower: column",
     "ordid_flushes: mysql",
     "ordid_flushes: postgres",
