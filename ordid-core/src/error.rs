@@ -204,18 +204,6 @@ impl Error {
         }
     }
 
-    /// Returns the nearest time that a layout has, if a time does not fit it: the layout's beginning if that is later,
-    /// and its last millisecond if that is earlier.
-    #[doc(hidden)]
-    pub fn nearest_time(&self) -> Option<Timestamp> {
-        let millis = match *self.0 {
-            ErrorKind::TimestampRange { max_millis, .. } => max_millis,
-            ErrorKind::BeforeScale { epoch_millis, .. } => u64::try_from(epoch_millis).ok()?,
-            _ => return None,
-        };
-        Timestamp::from_unix_millis(millis).ok()
-    }
-
     /// Returns whether a counter was used up, a key has no successor, or a reservation was too
     /// large.
     pub fn is_overflow(&self) -> bool {
@@ -255,6 +243,17 @@ impl Error {
     pub fn is_journal(&self) -> bool {
         matches!(*self.0, ErrorKind::Journal(_))
     }
+}
+
+/// Returns the nearest time that a layout has, if the error says that a time does not fit it: the layout's beginning if
+/// that is later, and its last millisecond if that is earlier.
+pub fn nearest_time(error: &Error) -> Option<Timestamp> {
+    let millis = match *error.0 {
+        ErrorKind::TimestampRange { max_millis, .. } => max_millis,
+        ErrorKind::BeforeScale { epoch_millis, .. } => u64::try_from(epoch_millis).ok()?,
+        _ => return None,
+    };
+    Timestamp::from_unix_millis(millis).ok()
 }
 
 impl fmt::Display for Error {

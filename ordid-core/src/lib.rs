@@ -89,5 +89,5 @@ pub mod __private;
 /// What `ordid-sql` shares with this crate, and nobody else: exempt from semantic versioning.
 #[doc(hidden)]
 pub mod spi {
-    pub use crate::key::text::excerpt;
+    pub use crate::{error::nearest_time, key::text::excerpt};
 }

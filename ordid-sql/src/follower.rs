@@ -48,6 +48,7 @@ use ordid_core::{
     clock::{Clock as _, SystemClock, Timestamp},
     key::{Generated, KeyField},
     scheme::TimeOrdered,
+    spi::nearest_time,
     storage::dialect::Postgres,
 };
 
@@ -137,8 +138,8 @@ where
     ///
     /// A call asks which transactions are open (`pg_current_snapshot()`), and delivers the rows of those that have
     /// ended since the last call. So it misses no inserted row and delivers none twice, whatever the rows' keys are and
-    /// however long a transaction takes. An open transaction does not delay the rows of others. A savepoint counts as part of
-    /// its transaction, and a prepared transaction is open until `COMMIT PREPARED`. Rows that the caller's own
+    /// however long a transaction takes. An open transaction does not delay the rows of others. A savepoint counts as
+    /// part of its transaction, and a prepared transaction is open until `COMMIT PREPARED`. Rows that the caller's own
     /// transaction has inserted are delivered after its COMMIT.
     ///
     /// **`ATTACH PARTITION` and `INHERIT` insert no rows.** Rows that come by them count as inserted when they were
@@ -471,7 +472,7 @@ where
 fn older_than<K: KeyType<Scheme: TimeOrdered>>(time: Timestamp) -> Result<Older<K>, Error> {
     match K::range(time..time) {
         Ok(keys) => Ok(Older::Below(keys.start)),
-        Err(error) => match error.nearest_time() {
+        Err(error) => match nearest_time(&error) {
             Some(begin) if time < begin => Ok(Older::None),
             Some(_) => Ok(Older::All),
             None => Err(error),
@@ -486,7 +487,7 @@ fn highest_before<K: KeyType<Scheme: TimeOrdered>>(time: Timestamp) -> Result<Op
     let lowest = match K::Scheme::bounds_at(time) {
         Ok((lowest, _)) => lowest,
         Err(error) => {
-            return match error.nearest_time() {
+            return match nearest_time(&error) {
                 Some(begin) if time < begin => Ok(None),
                 Some(last) => Ok(key(K::Scheme::bounds_at(last)?.1)),
                 None => Err(error),

@@ -6,7 +6,9 @@ use std::{
 };
 
 use ordid_core::{
+    generator::Slotted,
     key::{Key192, ObjectId, PushId, RawKey},
+    scheme::UuidV7Spread,
     storage::{column, dialect},
     uuid::Uuid,
 };
@@ -94,6 +96,19 @@ fn security_counts_the_unknown_bits_of_each_scheme_as_the_catalogue_does() {
     said.sort_unstable();
     known.sort_unstable();
     assert_eq!(said, known);
+
+    // The tables have the bits of the default number of buckets.
+    let sentence = format!(
+        "`uuid_v7_spread` has {} unknown bits with 16 buckets. Each doubling of the buckets takes one bit: \
+         {} are left with 64 buckets, and {} with 256.",
+        <UuidV7Spread<16> as Slotted>::RANDOM_BITS,
+        <UuidV7Spread<64> as Slotted>::RANDOM_BITS,
+        <UuidV7Spread<256> as Slotted>::RANDOM_BITS
+    );
+    for text in [text, include_str!("../../docs/src/choose-a-key.md")] {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains(&sentence), "{sentence}");
+    }
 }
 
 /// Returns the chapters of the guide, each with its path below `docs/src`.
@@ -322,7 +337,7 @@ mod decisions {
             scheme = snowflake(epoch = "2026-01-01", years = 20, ids_per_second = 1_000), json = number, sqlx
         ];
         Counted: i64 [scheme = sequence, sqlx];
-        Masked: Uuid [mask = MASK, sqlx];
+        Masked: Uuid [scheme = uuid_v7_unguessable, mask = MASK, sqlx];
         Unguessable: Uuid [scheme = uuid_v7_unguessable, sqlx];
         Random: Uuid [scheme = uuid_v4, sqlx(postgres = unordered(uuid))];
         Named: Uuid [scheme = uuid_v8_sha256, sqlx(postgres = unordered(uuid))];
