@@ -19,6 +19,11 @@
 //! after 14 bits of count: SQL Server reads the second byte of the text's third group next, MariaDB the first. So the
 //! four bits beside the version are zero in keys that ordid makes, and the count continues in the second byte, where
 //! keys rise in both.
+//!
+//! In MariaDB's `UUID`, the keys of one generator have the order of `Ord`, and so have all keys of different times. **But
+//! two keys of the same time may have another order there**: `Ord` is SQL Server's order. If others made the keys, this
+//! needs equal bytes 8 and 9, so it is true of at most one pair in 16,384 of the same time. If two generators of ordid
+//! made them, it needs equal counts of 22 bits.
 
 mod datetime;
 mod efcore;
@@ -52,3 +57,66 @@ const MADE_AT_END: Along = Along::new(
     48,
     COUNT_BITS,
 );
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use core::cmp::Ordering;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::key::Scheme;
+
+    fn of_each(test: impl Fn(fn(&Uuid) -> bool, fn(&Uuid, &Uuid) -> Ordering)) {
+        test(CombNHibernate::check, CombNHibernate::cmp);
+        test(CombRtLegacy::check, CombRtLegacy::cmp);
+        test(CombRtSql::check, CombRtSql::cmp);
+    }
+
+    fn in_mariadb(left: &Uuid, right: &Uuid) -> Ordering {
+        let of = |key: &Uuid| Comparison::MariaDbUuid.sort_key(key.as_bytes());
+        of(left).cmp(&of(right))
+    }
+
+    /// The limit that the documentation names.
+    #[test]
+    fn mariadb_may_sort_keys_of_the_same_time_in_another_order() {
+        let [left, right] = [
+            "fbe89288-749a-4312-8b43-24d2f2eee275",
+            "d2ef9288-749a-4312-8b43-24d2f2eee275",
+        ]
+        .map(|text| text.parse().unwrap());
+        of_each(|check, cmp| {
+            assert!(check(&left) && check(&right));
+            assert_eq!(cmp(&left, &right), Ordering::Less);
+            assert_eq!(in_mariadb(&left, &right), Ordering::Greater);
+        });
+    }
+
+    proptest::proptest! {
+        /// There are few times and few counts, so that many pairs have one in common.
+        #[test]
+        fn mariadb_sorts_keys_of_others_in_the_order_of_their_time_and_of_bytes_8_and_9(
+            keys: [[u8; 8]; 2],
+            time in 0_u64..4,
+            count in 0_u16..4,
+            other_time in 0_u64..4,
+            other_count in 0_u16..4,
+        ) {
+            let key = |[a, b, c, d, e, f, g, h]: [u8; 8], time: u64, count: u16| {
+                let [_, _, t0, t1, t2, t3, t4, t5] = (time << 20).to_be_bytes();
+                let [c0, c1] = (count << 5 | 0x8000).to_be_bytes();
+                Uuid::from_bytes([a, b, c, d, e, f, g & 0xf | 0x40, h, c0, c1, t0, t1, t2, t3, t4, t5])
+            };
+            let left = key(keys[0], time, count);
+            let right = key(keys[1], other_time, other_count);
+            if (time, count) != (other_time, other_count) {
+                of_each(|check, cmp| {
+                    assert!(check(&left) && check(&right));
+                    assert_eq!(cmp(&left, &right), in_mariadb(&left, &right));
+                });
+            }
+        }
+    }
+}
