@@ -40,6 +40,10 @@ pub(crate) const MYSQL_CLUSTER: &str = if_cluster!("1");
 /// Has the name of the variable, in lower case, that shows in which of them the server is.
 pub(crate) const MYSQL_ENGINE: &str = if_cluster!("LOWER(variable_name)");
 
+/// Has 1 in a Galera cluster, and 0 in a replication group.
+#[cfg(feature = "leases")]
+pub(crate) const MYSQL_IS_GALERA: &str = if_cluster!("variable_name = 'wsrep_on'");
+
 /// Has the name of a table that only Aurora DSQL or Citus has. It reads no more of the catalog than Aurora DSQL is
 /// documented to have.
 pub(crate) const POSTGRES_ENGINE: &str = "SELECT c.relname::text FROM pg_catalog.pg_class AS c \

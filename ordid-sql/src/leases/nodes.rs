@@ -77,7 +77,9 @@ impl<S: StoreDriver, K: NodeKind<S::Dialect>> Nodes<S, K> {
         Self::of(Store::new(database), terms, K::TABLE)
     }
 
-    fn of(store: Store<S>, terms: LeaseTerms, table: &str) -> Self {
+    fn of(mut store: Store<S>, terms: LeaseTerms, table: &str) -> Self {
+        // A member of a cluster that is behind would find an older row than was granted, and change none.
+        store.wait_for_others();
         Self {
             store,
             terms,
@@ -292,7 +294,8 @@ impl<S: StoreDriver, K: NodeKind<S::Dialect>> fmt::Debug for Nodes<S, K> {
 }
 
 /// Returns whether the row that was read is older than the grant. It may be that of a server that is behind, such as the standby
-/// to which a router sends what only reads. A change is made where the row is, so it decides.
+/// to which a router sends what only reads. The change goes to the primary, and so decides. Where each member of a cluster takes
+/// changes, it is made on the same member, which [waits](LeaseDialect::wait_for_others) for the others.
 fn went_back(error: &Error) -> bool {
     error.coordination_failure() == Some(CoordinationFailure::CeilingRegressed)
 }

@@ -28,6 +28,12 @@ impl Script {
         })
     }
 
+    /// The texts of what was asked since the last call.
+    pub(super) fn texts(&self) -> Vec<Arc<str>> {
+        let asked = core::mem::take(&mut *self.asked.lock().unwrap());
+        asked.into_iter().map(|(sql, _)| sql).collect()
+    }
+
     /// What was asked since the last call: the first word, and the parameters.
     pub(super) fn asked(&self) -> Vec<(String, Vec<String>)> {
         let asked = core::mem::take(&mut *self.asked.lock().unwrap());

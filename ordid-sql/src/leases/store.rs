@@ -131,6 +131,8 @@ pub(super) struct Store<S: StoreDriver> {
     timeout: Duration,
     /// Whether statements may be prepared by name.
     prepares: bool,
+    /// Whether a member of a cluster waits for what the others committed.
+    waits_for_others: bool,
     check: Option<Check>,
 }
 
@@ -145,6 +147,7 @@ impl<S: StoreDriver> Store<S> {
             idle: Mutex::default(),
             timeout: TIMEOUT,
             prepares: true,
+            waits_for_others: false,
             check: None,
         }
     }
@@ -157,6 +160,11 @@ impl<S: StoreDriver> Store<S> {
     /// Takes from the engine's profile whether statements may be prepared by name.
     pub(super) fn set_engine(&mut self, engine: EngineProfile) {
         self.prepares = engine.prepares;
+    }
+
+    /// Has each statement see what was committed before over any member of a cluster.
+    pub(super) fn wait_for_others(&mut self) {
+        self.waits_for_others = true;
     }
 
     /// Has each new connection asked this first.
@@ -246,7 +254,35 @@ impl<S: StoreDriver> Store<S> {
         if !S::Dialect::SESSION.is_empty() {
             S::run(&mut connection, S::Dialect::SESSION.to_owned()).await?;
         }
+        if self.waits_for_others && !S::Dialect::CLUSTER.is_empty() {
+            self.set_waits(&mut connection).await?;
+        }
         Ok(connection)
+    }
+
+    /// Asks a server whether it is a member of a cluster, and then has it wait for the others before each statement. The
+    /// connection is the store's own, so the setting stays: a statement costs no further round trip.
+    async fn set_waits(&self, connection: &mut S::Connection) -> Result<(), Error> {
+        let mut question = Statement::reads::<S::Dialect>("", S::Dialect::CLUSTER);
+        if !self.prepares {
+            question = question.unprepared();
+        }
+        let answer = match S::ask(connection, &question, &[]).await {
+            Ok(answer) => answer,
+            // The engine has no such variables, so it is no such member.
+            Err(Unanswered {
+                remedy: Remedy::None,
+                ..
+            }) => return Ok(()),
+            Err(failed) => return Err(failed.error),
+        };
+        match answer.row() {
+            Some([cluster]) => {
+                let script = S::Dialect::wait_for_others(cluster);
+                S::run(connection, script.to_owned()).await
+            }
+            None => Ok(()),
+        }
     }
 
     async fn connect(&self) -> Result<S::Connection, Error> {

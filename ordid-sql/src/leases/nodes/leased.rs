@@ -33,6 +33,10 @@ const ROUNDS: u32 = 64;
 /// [`max_ahead`](LeaseTerms::max_ahead) ahead of the clock: a holder that renews finds out
 /// ([`CeilingRegressed`](CoordinationFailure::CeilingRegressed)), and writes back what it was granted.
 ///
+/// On a member of a Galera cluster or a replication group, each statement waits until the member has what the others
+/// committed before. If that takes longer than an answer may take, the call fails with
+/// [`Unavailable`](CoordinationFailure::Unavailable).
+///
 /// The child of a fork may acquire a node of its own of it, over connections of its own; its parent's grant is
 /// refused there. Where the library cannot be used on both sides of a fork, all is refused there
 /// ([`Unavailable`](CoordinationFailure::Unavailable)): fork first.

@@ -371,6 +371,50 @@ fn a_ceiling_that_was_read_from_a_copy_has_not_gone_back() {
     assert_eq!(error.coordination_failure(), expected);
 }
 
+/// A member of a Galera cluster or a replication group takes writes, and may be behind the others.
+#[test]
+fn a_member_of_a_cluster_waits_for_what_the_others_committed() {
+    let grant = Grant::new(2, 7, at(0), at(3_000)).unwrap();
+    let stored = || rows(vec![vec![7, NOW + 3_000, NOW]]);
+    let said = || rows(vec![vec![7, NOW + 4_000, NOW]]);
+    let refused = Err(Error::coordination(CoordinationFailure::Unavailable, ""));
+    for (cluster, settings) in [
+        (rows(vec![vec![1]]), Some("wsrep_sync_wait = ")),
+        (
+            rows(vec![vec![0]]),
+            Some("group_replication_consistency = "),
+        ),
+        (rows(vec![]), None),
+        // An engine that has no such variables.
+        (refused, None),
+    ] {
+        let script = Script::new(vec![cluster, stored(), changed(1), said(), changed(1)]);
+        let leases = leases::<MySql>(&script, 0..4);
+        let renewed = ready(leases.renew(&grant, at(1_000))).unwrap();
+        let texts = script.texts();
+        assert!(texts[0].starts_with("SET SESSION autocommit = 1;"));
+        assert!(texts[1].contains("wsrep_on"), "{}", texts[1]);
+        if let Some(setting) = settings {
+            assert!(texts[2].contains(setting), "{}", texts[2]);
+        }
+        let next = if settings.is_some() { 3 } else { 2 };
+        let words = |texts: &[Arc<str>]| {
+            texts
+                .iter()
+                .map(|text| text[..6].to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(&texts[next..]), ["SELECT", "UPDATE"]);
+        // Once for each connection.
+        ready(leases.renew(&renewed, at(1_500))).unwrap();
+        assert_eq!(words(&script.texts()), ["SELECT", "UPDATE"]);
+    }
+    // Without an answer nobody knows.
+    let lost = Script::new(vec![stored(), changed(1)]);
+    ready(four(&lost).renew(&grant, at(1_000))).unwrap();
+    assert_eq!(lost.texts().len(), 2, "no other dialect asks");
+}
+
 #[test]
 fn a_release_keeps_what_was_used() {
     let grant = Grant::new(2, 7, at(0), at(3_000)).unwrap();

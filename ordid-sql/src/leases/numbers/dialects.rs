@@ -4,7 +4,10 @@ use core::ops::Range;
 use std::{format, string::String, vec::Vec};
 
 use super::{CounterDialect, LeaseDialect, rows_of};
-use crate::{catalog::MYSQL_CLUSTER, words::mysql_by_steps};
+use crate::{
+    catalog::{MYSQL_CLUSTER, MYSQL_IS_GALERA},
+    words::mysql_by_steps,
+};
 use ordid_core::storage::{
     Dialect,
     dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
@@ -53,6 +56,18 @@ impl LeaseDialect for MySql {
     // be of committed rows, and READ COMMITTED cannot write where the binary log has statements.
     const SESSION: &'static str =
         "SET SESSION autocommit = 1; SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+    const CLUSTER: &'static str = MYSQL_IS_GALERA;
+
+    /// What a server waits for on its own account stays. Sources: `wsrep_sync_wait` (1: reads, 2: UPDATE and DELETE, 4: INSERT)
+    /// in MariaDB's documentation, `group_replication_consistency` in MySQL's manual. MySQL has it from 8.0.14 on.
+    fn wait_for_others(cluster: i64) -> &'static str {
+        if cluster == 1 {
+            "SET SESSION wsrep_sync_wait = @@SESSION.wsrep_sync_wait | 7"
+        } else {
+            "SET SESSION autocommit = 1 /*!80014 , SESSION group_replication_consistency = \
+             IF(@@SESSION.group_replication_consistency IN ('AFTER', 'BEFORE_AND_AFTER'), 'BEFORE_AND_AFTER', 'BEFORE') */"
+        }
+    }
 
     fn create_nodes(table: &str, nodes: Range<u64>) -> String {
         create_nodes::<Self>(table, nodes)

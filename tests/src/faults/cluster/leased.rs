@@ -1,5 +1,5 @@
 //! Node ids that are leased from a table of a cluster. A server of the cluster knows only its own locks, and the
-//! servers compare at COMMIT what each of them has written. A server that is behind shows old rows.
+//! servers compare at COMMIT what each of them has written. A server that is behind would show old rows.
 
 use std::{
     collections::BTreeMap,
@@ -50,12 +50,12 @@ struct Seen {
 }
 
 impl Seen {
+    /// Nothing is lost, so no ceiling goes back: a server that is behind waits for the others before it answers.
     fn failed(&mut self, what: &str, error: &ordid_core::Error) -> Outcome<CoordinationFailure> {
         let Some(
             failure @ (CoordinationFailure::Unavailable
             | CoordinationFailure::NoFreeNode
-            | CoordinationFailure::Fenced
-            | CoordinationFailure::CeilingRegressed),
+            | CoordinationFailure::Fenced),
         ) = error.coordination_failure()
         else {
             return Err(format!("{what}: {error}").into());
