@@ -216,12 +216,23 @@ pub async fn acquire<S: SwapStore>(
             if !matches!(granted, Ok(Some(_))) {
                 store.abandon(node).await;
             }
-            if let Some(grant) = granted? {
-                return Ok(grant);
+            match granted {
+                Ok(Some(grant)) => return Ok(grant),
+                Ok(None) => {}
+                // Chance chose this node. The one with the lowest ceiling decides.
+                Err(error) if lost_races > 0 && is_too_far_ahead(&error) => {
+                    lost_races = 0;
+                    continue;
+                }
+                Err(error) => return Err(error),
             }
         }
         lost_races += 1;
     }
+}
+
+fn is_too_far_ahead(error: &Error) -> bool {
+    error.coordination_failure() == Some(CoordinationFailure::TooFarAhead)
 }
 
 /// Moves the record of a node that is free, or is held for this grant. `None`: it has changed.

@@ -226,6 +226,23 @@ fn a_grant_too_far_ahead_of_the_clock_is_abandoned() {
     assert_eq!(store.calls(), ["hold 0", "abandon 0"]);
 }
 
+/// After a lost race a node is chosen by chance, which may have a higher ceiling than another one.
+#[test]
+fn a_node_too_far_ahead_does_not_end_the_search_after_a_lost_race() {
+    for _ in 0..64 {
+        let store = Steps::new(2);
+        store.kept().store_now = Some(at(0));
+        store.kept().set(0, 1, at(500), false);
+        store.kept().set(1, 1, at(60_000), false);
+        store.kept().before_swap = Some(Box::new(|kept| kept.set(0, 2, at(1_000), false)));
+        let grant = done(acquire(&store, at(0), None)).unwrap();
+        assert_eq!((grant.node(), grant.floor()), (0, at(1_000)));
+        // A held node leaves the one that is too far ahead.
+        let acquired = done(acquire(&store, at(0), None));
+        assert_eq!(failure(acquired), CoordinationFailure::TooFarAhead);
+    }
+}
+
 #[test]
 fn a_record_that_changes_before_the_swap_is_read_again() {
     for change in [Change::Renew, Change::Release] {
