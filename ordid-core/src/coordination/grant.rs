@@ -146,6 +146,9 @@ impl LeaseTerms {
     pub const TTL: Duration = Duration::from_secs(10);
     /// How far ahead of the store's clock a grant may reach by default.
     pub const MAX_AHEAD: Duration = Duration::from_secs(10);
+    /// How much longer than the window [`max_ahead`](Self::max_ahead) has to be. A grant begins at the clock of its holder, and
+    /// is compared with the store's. Synchronized clocks differ by less than this.
+    pub const MARGIN: Duration = Duration::from_secs(1);
 
     /// Makes terms with the default times. `nodes` are the nodes to choose from: all that the layout has bits for, or
     /// a part of them.
@@ -172,10 +175,14 @@ impl LeaseTerms {
     /// renewed when a third of it is over. With a long window, holders survive long failures of the store; but a
     /// process that dies leaves up to a window of time unused.
     ///
+    /// [`max_ahead`](Self::max_ahead) has to be longer by a second ([`MARGIN`](Self::MARGIN)), because the clocks of process
+    /// and store differ. If the only free node is that of a process that has just died, its next grant ends two windows ahead
+    /// of the clock, so two windows and a second are better. For a long window, set the other two times first.
+    ///
     /// # Errors
     ///
-    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if the window is shorter than a millisecond, or longer
-    /// than [`max_ahead`](Self::max_ahead) or [`ttl`](Self::ttl).
+    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if the window is shorter than a millisecond, longer than
+    /// [`ttl`](Self::ttl), or not a second shorter than [`max_ahead`](Self::max_ahead).
     pub fn with_window(self, window: Duration) -> Result<Self, Error> {
         Self { window, ..self }.checked()
     }
@@ -196,17 +203,22 @@ impl LeaseTerms {
     ///
     /// # Errors
     ///
-    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if it is shorter than the window.
+    /// Returns a [`Mismatch`](CoordinationFailure::Mismatch) if it is not longer than the window by
+    /// [`MARGIN`](Self::MARGIN), a second.
     pub fn with_max_ahead(self, max_ahead: Duration) -> Result<Self, Error> {
         Self { max_ahead, ..self }.checked()
     }
 
     fn checked(self) -> Result<Self, Error> {
-        if self.window.as_millis() == 0 || self.window > self.max_ahead || self.window > self.ttl {
+        let longest = self.max_ahead.saturating_sub(Self::MARGIN);
+        if self.window.as_millis() == 0 || self.window > longest || self.window > self.ttl {
             return Err(mismatch(format!(
-                "a window of {:?} must have a millisecond, and be at most the time to live ({:?}) and \
-                 what a grant may reach ahead ({:?})",
-                self.window, self.ttl, self.max_ahead
+                "a window of {:?} needs a millisecond at least, no more than the time to live ({:?}), and {:?} less than a \
+                 grant may reach ahead ({:?}), because the clocks of process and store differ",
+                self.window,
+                self.ttl,
+                Self::MARGIN,
+                self.max_ahead
             )));
         }
         Ok(self)
@@ -624,6 +636,17 @@ mod tests {
         ] {
             assert_eq!(failure(refused), Some(CoordinationFailure::Mismatch));
         }
+        // Nothing would be granted to a process whose clock is a millisecond ahead of the store's.
+        let error = terms.clone().with_window(seconds(10)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "not what was asked for: a window of 10s needs a millisecond at least, no more than the time to live (10s), \
+             and 1s less than a grant may reach ahead (10s), because the clocks of process and store differ"
+        );
+        assert!(terms.clone().with_max_ahead(seconds(3)).is_err());
+        assert!(terms.clone().with_max_ahead(seconds(4)).is_ok());
+        let longest = terms.clone().with_window(seconds(9)).unwrap();
+        assert!(longest.range(None, at(1_000), None, Some(at(0))).is_ok());
         let grant = Grant::new(0, 1, at(5), at(5));
         assert_eq!(failure(grant), Some(CoordinationFailure::Mismatch));
     }
