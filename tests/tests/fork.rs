@@ -6,8 +6,9 @@ use std::{
     collections::HashSet,
     io::Read as _,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
+        mpsc,
     },
     time::{Duration, Instant},
 };
@@ -47,7 +48,7 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // One after the other, on the main thread: a child should be a copy of this test alone.
     arguments.test_threads = Some(1);
-    let tests: [(&str, fn()); 26] = [
+    let tests: [(&str, fn()); 27] = [
         ("eight_children_of_2000_keys_share_none", eight_children),
         (
             "sixty_four_children_of_100000_keys_share_none",
@@ -108,6 +109,10 @@ fn main() {
             child_with_its_parents_number,
         ),
         ("a_child_can_wait", a_child_can_wait),
+        (
+            "a_child_does_not_wait_for_the_lock_of_a_renewal",
+            child_during_a_renewal,
+        ),
         (
             "a_killed_process_with_an_older_clock_goes_on_above_its_keys",
             killed_and_restarted,
@@ -650,6 +655,78 @@ fn uuid_v6_of_a_fixed_node() {
             .flat_map(|child| clock_seqs(child.join())),
     );
     assert!(all.len() >= 7, "{all:?}");
+}
+
+/// A clock that stands still when it is read, if it is told to.
+struct Halting {
+    clock: ManualClock,
+    halts: AtomicBool,
+    is_read: mpsc::Sender<()>,
+    goes_on: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Clock for Halting {
+    fn now(&self) -> Timestamp {
+        if self.halts.swap(false, Ordering::Relaxed) {
+            self.is_read.send(()).unwrap();
+            self.goes_on.lock().unwrap().recv().unwrap();
+        }
+        self.clock.now()
+    }
+}
+
+/// A renewal reads the clock while it has the generator's lock. The thread that renews is not in the child, so nobody gives
+/// the lock back there.
+fn child_during_a_renewal() {
+    const START: u64 = 1_800_000_000_000;
+    let at = |millis| Timestamp::from_unix_millis(START + millis).unwrap();
+    let grant = |millis| Grant::new(7, 1, at(0), at(millis)).unwrap();
+    let (is_read, read) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel();
+    let clock = Halting {
+        clock: ManualClock::at_unix_millis(START),
+        halts: AtomicBool::new(false),
+        is_read,
+        goes_on: Mutex::new(goes_on),
+    };
+    let (policy, at_ceiling) = (Policy::DEFAULT, AtCeiling::Error);
+    let keys = GrantedGenerator::<Snowflake, _, _>::new(
+        grant(3_000),
+        clock,
+        ThreadEntropy,
+        policy,
+        at_ceiling,
+    )
+    .unwrap();
+    keys.clock().halts.store(true, Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        // Dropped by a failure, so that the renewal ends, too.
+        let go_on = go_on;
+        let renewing = scope.spawn(|| keys.renew(grant(4_000)));
+        read.recv().unwrap();
+        let child = fork(|| {
+            let (is_done, done) = mpsc::channel();
+            std::thread::scope(|scope| {
+                scope.spawn(move || {
+                    // Without an end, so would be the test.
+                    if done.recv_timeout(Duration::from_secs(20)).is_err() {
+                        std::process::abort();
+                    }
+                });
+                let text = format!("{keys:?}");
+                let asked = (keys.closed(), keys.grant().node(), keys.close().0.node());
+                is_done.send(()).unwrap();
+                assert!(text.contains("<locked>"), "{text}");
+                assert_eq!(asked, (None, 7, 7));
+            });
+            assert!(keys.try_generate().unwrap_err().is_forked());
+            b"asked".to_vec()
+        });
+        assert_eq!(child.join(), b"asked");
+        go_on.send(()).unwrap();
+        renewing.join().unwrap().unwrap();
+    });
+    assert_eq!(keys.grant(), grant(4_000));
 }
 
 /// Whoever wakes those who wait is a thread, which a child has not.

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::{
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard, PoisonError, TryLockError,
         atomic::{AtomicU64, Ordering, fence},
     },
     time::{Duration, Instant},
@@ -99,6 +99,8 @@ impl AtCeiling {
 pub struct GrantedGenerator<S: Slotted, C, E> {
     keys: OrderedGenerator<S, GrantClock<C>, E>,
     at_ceiling: AtCeiling,
+    /// What a child gets whose parent was forked while the lock was held.
+    first_grant: Grant,
     held: Mutex<Held>,
 }
 
@@ -106,6 +108,9 @@ pub struct GrantedGenerator<S: Slotted, C, E> {
 #[derive(Debug)]
 struct Held {
     grant: Grant,
+    /// How many units of time the grant had left when it came; of its renewals, the most. The range itself grows by what is
+    /// over.
+    units: u64,
     /// The newest time in its keys, once it was closed: no key is made any more.
     closed: Option<Option<Timestamp>>,
     /// Why it was not renewed, for the error of the key that then cannot be made.
@@ -278,14 +283,16 @@ where
         let generator = Self {
             keys: OrderedGenerator::with_node(node, clock, entropy, policy),
             at_ceiling,
+            first_grant: grant,
             held: Mutex::new(Held {
                 grant,
+                units: 0,
                 closed: None,
                 failure: None,
             }),
         };
         generator.keys.begin()?;
-        generator.install(&mut generator.held(), grant)?;
+        generator.install(&mut generator.locked(), grant)?;
         Ok(generator)
     }
 
@@ -304,7 +311,7 @@ where
         // Before the lock: a fork may have left it locked.
         self.keys.check_process()?;
         grant.check_process()?;
-        let mut held = self.held();
+        let mut held = self.locked();
         let present = held.grant;
         if held.closed.is_some() {
             // Whoever closed it has to give this one back.
@@ -314,8 +321,7 @@ where
                 format!("this generator was closed: {grant} comes too late, and is to be released"),
             ));
         }
-        let is_same = (present.node(), present.epoch()) == (grant.node(), grant.epoch());
-        if is_same && grant.ceiling() < present.ceiling() {
+        if is_same(&present, &grant) && grant.ceiling() < present.ceiling() {
             return Err(Error::coordination(
                 CoordinationFailure::Fenced,
                 format!("{grant} is less than this generator has: {present}"),
@@ -328,10 +334,11 @@ where
         node_of::<S>(grant.node())?;
         let (first, end) = units_of::<S>(&grant)?;
         let layout = slot_layout_of::<S>();
+        let now = self.clock().now();
         let ahead = layout
             .timestamp(first)
             .as_unix_millis()
-            .saturating_sub(self.clock().now().as_unix_millis());
+            .saturating_sub(now.as_unix_millis());
         let most = self.keys.policy().hold_millis();
         if ahead > most {
             return Err(Error::new(ErrorKind::Rollback {
@@ -355,6 +362,13 @@ where
         let last = layout.timestamp(end).as_unix_millis().saturating_sub(1);
         clock.last_millis.store(last, Ordering::Release);
         clock.published.publish(grant.node(), first, end);
+        let now = layout.at(now, 0).map_or(first, |slot| layout.split(slot).0);
+        held.units = match end.saturating_sub(now.max(first)) {
+            left if held.units > 0 && is_same(&held.grant, &grant) => held.units.max(left),
+            // It came too late, which says nothing of the next renewal.
+            0 => end - first,
+            left => left,
+        };
         held.grant = grant;
         held.failure = None;
         Ok(())
@@ -407,8 +421,13 @@ where
 
     /// Closes the generator. It makes no more keys from then on. Returns the grant and the newest time that its keys
     /// may carry, both for [`NodeAllocator::release`](crate::coordination::NodeAllocator::release).
+    ///
+    /// In the child of a fork, which can neither use the grant nor release it, this and [`grant`](Self::grant) may return the
+    /// grant that the generator was made with.
     pub fn close(&self) -> (Grant, Option<Timestamp>) {
-        let mut held = self.held();
+        let Some(mut held) = self.held() else {
+            return (self.first_grant, self.newest());
+        };
         if held.closed.is_none() {
             self.keys.clock().published.publish(0, 0, 0);
             held.closed = Some(self.newest());
@@ -418,13 +437,13 @@ where
 
     /// Returns the result of [`close`](Self::close), if the generator was closed.
     pub fn closed(&self) -> Option<(Grant, Option<Timestamp>)> {
-        let held = self.held();
+        let held = self.held()?;
         held.closed.map(|newest| (held.grant, newest))
     }
 
     /// Returns the present grant, or the last one if the generator was closed.
     pub fn grant(&self) -> Grant {
-        self.held().grant
+        self.held().map_or(self.first_grant, |held| held.grant)
     }
 
     /// Returns the newest time that the keys made so far may carry. Before the first key this is the last millisecond
@@ -446,11 +465,23 @@ where
 
     /// Says why the grant was not renewed: the text of the errors that follow from it.
     fn not_renewed(&self, failure: Error) {
-        self.held().failure = Some(failure);
+        if let Some(mut held) = self.held() {
+            held.failure = Some(failure);
+        }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    /// Locks what the generator holds. Only after a check of the process: see [`held`](Self::held).
+    fn locked(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks what the generator holds, in the child of a fork, too. `None` if the fork was made while somebody had the lock:
+    /// nobody gives it back in the child.
+    fn held(&self) -> Option<MutexGuard<'_, Held>> {
+        match self.keys.check_process() {
+            Ok(()) => Some(self.locked()),
+            Err(_) => tried(&self.held),
+        }
     }
 
     /// Returns what is published, once a key can be made of it.
@@ -481,7 +512,7 @@ where
         let mut pauses = self.at_ceiling.max_pauses();
         loop {
             {
-                let held = self.held();
+                let held = self.locked();
                 if held.closed.is_some() {
                     let failure = held.failure.as_ref();
                     if failure.is_some_and(is_regressed) {
@@ -493,10 +524,12 @@ where
                     ));
                 }
                 let (first, end) = units_of::<S>(&held.grant)?;
-                if units >= end - first {
+                if units >= held.units {
+                    // One that fills its last unit of time may begin another one.
+                    let most = (held.units - 1).saturating_mul(layout.slots());
                     return Err(Error::new(ErrorKind::ReservationTooLarge {
                         asked: count,
-                        max: (end - first - 1) * layout.slots(),
+                        max: most.saturating_sub(1).max(1),
                     }));
                 }
                 let now = layout
@@ -578,12 +611,31 @@ where
 
 impl<S: Slotted, C, E> fmt::Debug for GrantedGenerator<S, C, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = tried(&self.held);
+        let held: &dyn fmt::Debug = match &held {
+            Some(held) => &**held,
+            // By another thread, or by one that a fork left behind.
+            None => &format_args!("<locked>"),
+        };
         f.debug_struct("GrantedGenerator")
             .field("scheme", &S::NAME)
-            .field("held", &*held)
+            .field("held", held)
             .finish_non_exhaustive()
     }
+}
+
+/// Locks if nobody has the lock.
+fn tried<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match lock.try_lock() {
+        Ok(locked) => Some(locked),
+        Err(TryLockError::Poisoned(locked)) => Some(locked.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// Returns whether one grant is the other, or its renewal.
+fn is_same(one: &Grant, other: &Grant) -> bool {
+    (one.node(), one.epoch()) == (other.node(), other.epoch())
 }
 
 /// Returns a layout's node of this number.

@@ -17,6 +17,9 @@ use crate::{
     generator::{Policy, Slotted, observe},
 };
 
+/// How often a release that the store did not answer is asked for again: a program that ends waits for it.
+const RELEASES: u32 = 2;
+
 /// The next call that a [`LeaseKeeper`] has to make to a [`NodeAllocator`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -82,6 +85,8 @@ pub struct LeaseKeeper<S: Slotted, C, E> {
     /// The grant is another's.
     is_fenced: bool,
     has_failed: bool,
+    /// How often the release was asked for again.
+    releases: u32,
     /// Acquired, and refused by the generator.
     refused: Option<Grant>,
 }
@@ -112,6 +117,7 @@ where
             terms,
             is_fenced: false,
             has_failed: false,
+            releases: 0,
             refused: None,
         })
     }
@@ -258,6 +264,21 @@ where
         }
     }
 
+    /// Returns whether to ask for a release again, after a [`pause`](Self::pause). A release may be repeated, and afterwards
+    /// nobody asks the store any more.
+    fn releases_again(&mut self, released: &Result<(), Error>) -> bool {
+        let failure = released
+            .as_ref()
+            .err()
+            .and_then(Error::coordination_failure);
+        if failure != Some(CoordinationFailure::Unavailable) || self.releases == RELEASES {
+            return false;
+        }
+        self.releases += 1;
+        self.has_failed = true;
+        true
+    }
+
     /// Returns a grant that was acquired, but that the generator did not take, for example because its clock is too
     /// far behind. Give the grant to [`NodeAllocator::release`]; otherwise nobody can have its node until its holder
     /// counts as silent. Each such grant is returned once.
@@ -280,8 +301,9 @@ where
     ///
     /// # Errors
     ///
-    /// Returns an error after which [`answer`](Self::answer) does not go on, or the error of the release. In the
-    /// child of a fork, where there is nothing to keep, the error [`is_forked`](Error::is_forked).
+    /// Returns an error after which [`answer`](Self::answer) does not go on, or the error of the release, which is repeated
+    /// twice if the store does not answer. In the child of a fork, where there is nothing to keep, the error
+    /// [`is_forked`](Error::is_forked).
     pub async fn run<A, F>(
         mut self,
         allocator: A,
@@ -307,7 +329,12 @@ where
                     answered?;
                 }
                 LeaseRequest::Release { grant, last } => {
-                    allocator.release(&grant, last).await?;
+                    let released = allocator.release(&grant, last).await;
+                    if self.releases_again(&released) {
+                        sleep(self.pause()?).await;
+                        continue;
+                    }
+                    released?;
                     observe::lease_released(&grant);
                     return Ok(());
                 }
@@ -331,7 +358,12 @@ where
                     answered?;
                 }
                 LeaseRequest::Release { grant, last } => {
-                    allocator.release(&grant, last)?;
+                    let released = allocator.release(&grant, last);
+                    if self.releases_again(&released) {
+                        thread::sleep(self.pause()?);
+                        continue;
+                    }
+                    released?;
                     observe::lease_released(&grant);
                     return Ok(());
                 }

@@ -181,6 +181,22 @@ fn a_batch_that_does_not_fit_the_range_claims_nothing() {
     assert!(keys_of.iter().all(|key| parts(*key).1 < 10));
 }
 
+/// A renewal keeps the floor, so the range grows by what is over.
+#[test]
+fn a_batch_that_no_renewal_has_time_for_is_too_large() {
+    let keys = scripted(grant(7, 1, 0, 10), 0);
+    for renewal in 1..=20 {
+        keys.clock().set_unix_millis(START + 5 * renewal);
+        keys.renew(grant(7, 1, 0, 5 * renewal + 10)).unwrap();
+    }
+    // Ten milliseconds at hand, in which a batch begins one that it does not fill.
+    let most = 9 * 4_096 - 1;
+    let error = keys.reserve(most + 1).unwrap_err();
+    assert!(error.is_overflow(), "{error}");
+    assert!(error.to_string().contains(&format!("{most}")), "{error}");
+    assert_eq!(keys.reserve(most).unwrap().count(), most);
+}
+
 #[test]
 fn reserved_keys_stay_good_when_the_grant_is_over() {
     let keys = scripted(grant(7, 1, 0, 10), 5);

@@ -27,6 +27,8 @@ struct Store {
     grants: Mutex<VecDeque<(u64, u64)>>,
     held: Mutex<Vec<Grant>>,
     generator: OnceLock<Arc<Keys>>,
+    /// How many releases get no answer.
+    silent: Mutex<u32>,
 }
 
 impl Store {
@@ -37,6 +39,7 @@ impl Store {
             grants: Mutex::new(grants.into_iter().collect()),
             held: Mutex::default(),
             generator: OnceLock::new(),
+            silent: Mutex::new(0),
         }
     }
 
@@ -52,6 +55,10 @@ impl Store {
         assert!(self.generator.set(keeper.generator()).is_ok());
         Ok(keeper)
     }
+}
+
+fn unavailable() -> Error {
+    Error::coordination(CoordinationFailure::Unavailable, "no answer")
 }
 
 fn fenced(grant: &Grant) -> Error {
@@ -80,6 +87,11 @@ impl NodeAllocator for Store {
     }
 
     fn release(&self, grant: &Grant, _: Option<Timestamp>) -> Result<(), Error> {
+        let mut silent = self.silent.lock().unwrap();
+        if let Some(left) = silent.checked_sub(1) {
+            *silent = left;
+            return Err(unavailable());
+        }
         let mut held = self.held.lock().unwrap();
         let place = held.iter().position(|it| it == grant);
         held.remove(place.ok_or_else(|| fenced(grant))?);
@@ -184,4 +196,50 @@ fn a_refused_grant_is_returned_once_to_whoever_runs_the_keeper() {
     keeper.answer(Ok(grant)).unwrap();
     assert_eq!(keeper.refused(), Some(grant));
     assert_eq!(keeper.refused(), None);
+}
+
+/// The store may be away only for a moment, and a holder that stops asks for nothing afterwards.
+#[test]
+fn a_release_without_an_answer_is_repeated_a_few_times() {
+    for silent in [2, 10] {
+        let expected = if silent == 2 {
+            Ok(())
+        } else {
+            Err(unavailable())
+        };
+        let is_held = expected.is_err();
+        let store = || {
+            let store = Store::new([(1, 0)]);
+            *store.silent.lock().unwrap() = silent;
+            store
+        };
+        let sync = store();
+        let keeper = sync.keeper().unwrap();
+        keeper.generator().close();
+        assert_eq!(keeper.run_sync(&sync), expected);
+        assert_eq!(!sync.held().is_empty(), is_held);
+
+        let store = Async(store());
+        let keeper = store.0.keeper().unwrap();
+        keeper.generator().close();
+        let slept = Mutex::new(0);
+        let sleep = |pause| {
+            assert!(pause > Duration::ZERO);
+            *slept.lock().unwrap() += 1;
+            ready(())
+        };
+        assert_eq!(done(keeper.run(&store, sleep)), expected);
+        assert_eq!(!store.0.held().is_empty(), is_held);
+        assert_eq!(slept.into_inner().unwrap(), 2);
+    }
+    // Any other error stays.
+    let store = Store::new([(1, 0)]);
+    let keeper = store.keeper().unwrap();
+    keeper.generator().close();
+    store.held.lock().unwrap().clear();
+    let error = keeper.run_sync(&store).unwrap_err();
+    assert_eq!(
+        error.coordination_failure(),
+        Some(CoordinationFailure::Fenced)
+    );
 }
