@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
 use ordid_core::{
@@ -36,8 +37,12 @@ const PAGE: usize = 1_000;
 ///
 /// Times are milliseconds since 1970. The ceiling moves only from the version that was read. The owner node
 /// disappears with its session. Then the leased node is free, and its former holder is refused at the next renewal.
-/// So nodes come back after the time of a session, and the [time to live](LeaseTerms::ttl) of the terms has no
-/// effect here.
+/// So the nodes of a process that has died come back after the time of a session, not after the [time to
+/// live](LeaseTerms::ttl) of the terms.
+///
+/// A session may go on after a holder has stopped. If a release failed, the next [`acquire`](AsyncNodeAllocator::acquire) of
+/// this value or of a clone gives the node back. If a renewal was not answered, and its holder has not renewed since, `acquire`
+/// does the same after the time to live.
 ///
 /// The store's clock is the clock of the leader, which stamps each write.
 #[derive(Debug, Clone)]
@@ -45,8 +50,45 @@ pub struct ZooKeeperLease {
     session: Session,
     path: String,
     terms: LeaseTerms,
-    /// The nodes whose renewal may have been carried out unheard, with the epochs of their grants.
-    unheard: Arc<Mutex<BTreeMap<u64, u64>>>,
+    /// The nodes whose owner may stay as long as the session, although its holder has stopped.
+    unheard: Arc<Mutex<BTreeMap<u64, Unheard>>>,
+}
+
+/// A grant whose renewal or release may have been carried out unheard.
+#[derive(Debug, Clone, Copy)]
+struct Unheard {
+    epoch: u64,
+    /// When it was to be renewed. Its holder may go on. `None`: the holder has stopped.
+    renewed: Option<Instant>,
+}
+
+/// Notes a grant unless an answer comes: also where the future that waits for it is dropped.
+struct Unanswered<'l> {
+    lease: &'l ZooKeeperLease,
+    node: u64,
+    unheard: Option<Unheard>,
+}
+
+impl<'l> Unanswered<'l> {
+    fn new(lease: &'l ZooKeeperLease, node: u64, unheard: Unheard) -> Self {
+        Self {
+            lease,
+            node,
+            unheard: Some(unheard),
+        }
+    }
+
+    fn answered(&mut self) {
+        self.unheard = None;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(unheard) = self.unheard {
+            self.lease.unheard().insert(self.node, unheard);
+        }
+    }
 }
 
 impl ZooKeeperLease {
@@ -86,8 +128,21 @@ impl ZooKeeperLease {
         tree::create(&self.session, &self.path, &data).await
     }
 
-    fn unheard(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
+    fn unheard(&self) -> MutexGuard<'_, BTreeMap<u64, Unheard>> {
         self.unheard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The grants whose holders have stopped, or have been silent for the time to live.
+    fn abandoned(&self) -> Vec<(u64, u64)> {
+        let is_over = |unheard: &Unheard| {
+            let renewed = unheard.renewed;
+            renewed.is_none_or(|renewed| renewed.elapsed() >= self.terms.ttl())
+        };
+        let unheard = self.unheard();
+        let abandoned = unheard.iter().filter(|(_, unheard)| is_over(unheard));
+        abandoned
+            .map(|(&node, unheard)| (node, unheard.epoch))
+            .collect()
     }
 
     fn node_path(&self, node: u64) -> String {
@@ -177,12 +232,23 @@ impl Tree<'_> {
 
     /// Removes the owner of a node, if it is this session. If that fails, it goes with the session.
     async fn disown(&self, node: u64) {
+        let _ = self.try_disown(node).await;
+    }
+
+    /// As [`disown`](Self::disown), but says whether it failed.
+    async fn try_disown(&self, node: u64) -> Result<(), Cause> {
         let Self { lease, client } = self;
         let owner = lease.owner_path(node);
-        if let Ok(Some(stat)) = client.check_stat(&owner).await
-            && stat.ephemeral_owner == client.session_id().0
-        {
-            let _ = client.delete(&owner, Some(stat.version)).await;
+        let Some(stat) = client.check_stat(&owner).await? else {
+            return Ok(());
+        };
+        if stat.ephemeral_owner != client.session_id().0 {
+            return Ok(());
+        }
+        match client.delete(&owner, Some(stat.version)).await {
+            // Its holder goes on, or somebody else removed it.
+            Ok(()) | Err(Cause::BadVersion | Cause::NoNode) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -203,15 +269,28 @@ impl Tree<'_> {
     /// Gives back the node of a grant that was renewed unheard: its holder is refused from now on, and its owner would stay as
     /// long as the session.
     async fn give_back_unheard(&self, grant: &Grant) {
-        let node = grant.node();
-        if self.lease.unheard().get(&node) != Some(&grant.epoch()) {
+        let (node, epoch) = (grant.node(), grant.epoch());
+        if let Some(unheard) = self.lease.unheard().get_mut(&node)
+            && unheard.epoch == epoch
+        {
+            unheard.renewed = None;
+        } else {
             return;
         }
-        if let Ok(stored) = self.read(node).await {
-            self.lease.unheard().remove(&node);
-            if stored.record.epoch == grant.epoch() {
-                self.disown(node).await;
-            }
+        self.give_back(node, epoch).await;
+    }
+
+    /// Gives back a node whose holder has stopped. If that fails, the next [`acquire`](AsyncNodeAllocator::acquire) tries again.
+    async fn give_back(&self, node: u64, epoch: u64) {
+        let given_back = match self.read(node).await {
+            Ok(stored) if stored.record.epoch == epoch => self.try_disown(node).await.is_ok(),
+            // It was granted anew.
+            Ok(_) => true,
+            Err(error) => error.coordination_failure() != Some(CoordinationFailure::Unavailable),
+        };
+        let mut unheard = self.lease.unheard();
+        if given_back && unheard.get(&node).is_some_and(|it| it.epoch == epoch) {
+            unheard.remove(&node);
         }
     }
 
@@ -355,6 +434,14 @@ impl SwapStore for Tree<'_> {
         let path = self.lease.node_path(node);
         let version = tree::version(&path, read.version)?;
         let data = record.to_string();
+        // A release is noted by its caller, whose first question may already fail.
+        let mut unanswered = (change == Change::Renew).then(|| {
+            let unheard = Unheard {
+                epoch: record.epoch,
+                renewed: Some(Instant::now()),
+            };
+            Unanswered::new(self.lease, node, unheard)
+        });
         let written = match change {
             // Both or none, so that a node that is given back is free.
             Change::Release => self.write_and_disown(node, &data, version).await,
@@ -363,23 +450,26 @@ impl SwapStore for Tree<'_> {
                 written.map(drop)
             }
         };
-        match written {
-            Ok(()) => Ok(true),
+        let written = match written {
+            Ok(()) => true,
             // Read again: without its owner it is held no longer.
-            Err(Cause::BadVersion | Cause::NoNode) => Ok(false),
-            Err(error) => {
-                if change == Change::Renew {
-                    self.lease.unheard().insert(node, record.epoch);
-                }
-                Err(self.lease.failed(&error))
-            }
+            Err(Cause::BadVersion | Cause::NoNode) => false,
+            Err(error) => return Err(self.lease.failed(&error)),
+        };
+        if let Some(unanswered) = &mut unanswered {
+            unanswered.answered();
         }
+        Ok(written)
     }
 }
 
 impl AsyncNodeAllocator for ZooKeeperLease {
     async fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
-        swap::acquire(&self.tree().await?, now, last).await
+        let tree = self.tree().await?;
+        for (node, epoch) in self.abandoned() {
+            tree.give_back(node, epoch).await;
+        }
+        swap::acquire(&tree, now, last).await
     }
 
     async fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
@@ -397,7 +487,26 @@ impl AsyncNodeAllocator for ZooKeeperLease {
     }
 
     async fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
-        swap::release(&self.tree().await?, grant, last).await
+        let tree = self.tree().await?;
+        let unheard = Unheard {
+            epoch: grant.epoch(),
+            renewed: None,
+        };
+        let mut unanswered = Unanswered::new(self, grant.node(), unheard);
+        let released = swap::release(&tree, grant, last).await;
+        let failure = match &released {
+            Ok(()) => None,
+            Err(error) => error.coordination_failure(),
+        };
+        if failure == Some(CoordinationFailure::Unavailable) {
+            return released;
+        }
+        unanswered.answered();
+        match failure {
+            Some(CoordinationFailure::Fenced) => tree.give_back_unheard(grant).await,
+            _ => drop(self.unheard().remove(&grant.node())),
+        }
+        released
     }
 
     fn terms(&self) -> &LeaseTerms {

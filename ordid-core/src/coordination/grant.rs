@@ -441,7 +441,9 @@ pub trait NodeAllocator: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`renew`](Self::renew). After an error the node becomes free when its holder has been silent long enough.
+    /// As [`renew`](Self::renew). A release that was [`Unavailable`](CoordinationFailure::Unavailable) may be repeated. After an
+    /// error the node becomes free when its holder has been silent long enough; in ZooKeeper, when its session has ended or
+    /// acquires a node.
     fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error>;
 
     /// Returns the terms of the store's grants.

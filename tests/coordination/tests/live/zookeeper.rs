@@ -43,6 +43,12 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     shared.on("what_somebody_else_wrote_is_refused", damaged);
     shared.on("a_lost_answer_is_a_gap", lost_answer);
     shared.on("a_lost_renewal_is_fenced", lost_renewal);
+    shared.on("a_lost_release_gives_the_node_back", lost_release);
+    shared.on(
+        "a_lost_renewal_does_not_keep_a_released_node",
+        lost_renewal_and_release,
+    );
+    shared.on("a_dropped_renewal_keeps_no_node_for_ever", dropped_renewal);
     shared.on("a_lost_grant_is_a_gap", lost_grant);
     shared.on("the_first_copy_to_renew_goes_on", copies);
     shared.on("a_lease_that_was_revoked_is_fenced", revoked);
@@ -260,6 +266,118 @@ async fn lost_renewal(url: String) -> Outcome {
         let next = acquire_when_free(&direct, grant.floor()).await;
         assert_eq!(next.floor(), later(at, 3_000));
     }
+    Ok(())
+}
+
+/// F16 of a release, at its first question and at its last answer. The session goes on, and nobody holds the node.
+async fn lost_release(url: String) -> Outcome {
+    let (proxy, through) = through_proxy(&url).await?;
+    let [_, lease] = new_through(&url, &through, "lost-release-0").await?;
+    let grant = lease.acquire(now(), None).await?;
+    let acquired = proxy.last_traffic().down;
+    lease.release(&grant, None).await?;
+    let whole = proxy.last_traffic().down;
+
+    for (at, cut, is_done) in [(1, acquired, false), (2, whole - 1, true)] {
+        for again in [false, true] {
+            // As long as the first one: ZooKeeper answers with the path.
+            let test = format!("lost-release-{}", at + 2 * u32::from(again));
+            let [direct, lease] = new_through(&url, &through, &test).await?;
+            proxy.plan([Fault::Swallow(cut)]);
+            let grant = lease.acquire(now(), None).await?;
+            let lost = lease.release(&grant, None).await;
+            assert_eq!(failure(lost), CoordinationFailure::Unavailable);
+            // A release may be repeated, and otherwise the next acquisition gives the node back.
+            let next = if again {
+                lease.release(&grant, None).await?;
+                direct.acquire(grant.floor(), None).await?
+            } else {
+                lease.acquire(grant.floor(), None).await?
+            };
+            assert_eq!(next.epoch(), 2);
+            let is_unused = is_done || again;
+            let floor = if is_unused {
+                grant.floor()
+            } else {
+                grant.ceiling()
+            };
+            assert_eq!(next.floor(), floor);
+        }
+    }
+    Ok(())
+}
+
+/// F16 of a renewal, after which the holder stops: its release is refused, and nobody holds the node, though the session goes
+/// on.
+async fn lost_renewal_and_release(url: String) -> Outcome {
+    let (proxy, through) = through_proxy(&url).await?;
+    let [_, lease] = new_through(&url, &through, "lost-renewal-released-0").await?;
+    let grant = lease.acquire(now(), None).await?;
+    lease.renew(&grant, later(grant.floor(), 500)).await?;
+    let whole = proxy.last_traffic().down;
+
+    let [direct, lease] = new_through(&url, &through, "lost-renewal-released-1").await?;
+    proxy.plan([Fault::Swallow(whole - WRITTEN)]);
+    let grant = lease.acquire(now(), None).await?;
+    let at = later(grant.floor(), 500);
+    let lost = lease.renew(&grant, at).await;
+    assert_eq!(failure(lost), CoordinationFailure::Unavailable);
+    let released = lease.release(&grant, None).await;
+    assert_eq!(failure(released), CoordinationFailure::Fenced);
+    let next = direct.acquire(grant.floor(), None).await?;
+    assert_eq!(next.floor(), later(at, 3_000));
+    drop(lease);
+    Ok(())
+}
+
+/// Nobody waits for the answer to a renewal, and the holder asks for nothing any more: its node comes free after the time to
+/// live, though its session goes on.
+async fn dropped_renewal(url: String) -> Outcome {
+    let (proxy, through) = through_proxy(&url).await?;
+    let of = |session: Session, path: &str| lease_of(session, path, short(1));
+    let paths = [0, 1].map(|at| own_path(&format!("dropped-renewal-{at}")));
+    let own = session(&url);
+    for path in &paths {
+        of(own.clone(), path).create(Timestamp::MIN).await?;
+    }
+    let lease = of(session(&through), &paths[0]);
+    let grant = lease.acquire(now(), None).await?;
+    lease.renew(&grant, later(grant.floor(), 100)).await?;
+    let whole = proxy.last_traffic().down;
+
+    let lease = of(session(&through), &paths[1]);
+    proxy.plan([Fault::Swallow(whole - WRITTEN)]);
+    let grant = lease.acquire(now(), None).await?;
+    let at = later(grant.floor(), 100);
+    let record = format!("1 {}", later(at, 300).as_unix_millis());
+    let client = own.client().await?;
+    let is_written = async {
+        let node = format!("{}/0", paths[1]);
+        while client.get_data(&node).await?.0 != record.as_bytes() {
+            tokio::task::yield_now().await;
+        }
+        Outcome::Ok(())
+    };
+    tokio::select! {
+        written = is_written => written?,
+        // This takes longer, but not on every machine.
+        lost = lease.renew(&grant, at) => assert_eq!(failure(lost), CoordinationFailure::Unavailable),
+    }
+    let start = Instant::now();
+    let next = loop {
+        let error = match lease.acquire(grant.floor(), None).await {
+            Ok(next) => break next,
+            Err(error) => error,
+        };
+        // The first of them may be asked over the connection without answers.
+        let failure = error.coordination_failure();
+        let is_held = Some(CoordinationFailure::NoFreeNode);
+        let is_silent = Some(CoordinationFailure::Unavailable);
+        assert!(failure == is_held || failure == is_silent, "{error}");
+        assert!(start.elapsed() < ENDLESS, "no node comes free");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!((next.epoch(), next.floor()), (2, later(at, 300)));
     Ok(())
 }
 
