@@ -49,9 +49,9 @@ macro_rules! __interop_arbitrary {
         #[automatically_derived]
         impl<'a> $crate::__private::external::Arbitrary<'a> for $key {
             fn arbitrary(
-                source: &mut $crate::__private::external::Unstructured<'a>,
+                __source: &mut $crate::__private::external::Unstructured<'a>,
             ) -> $crate::__private::external::ArbitraryResult<Self> {
-                $crate::__private::external::arbitrary(source)
+                $crate::__private::external::arbitrary(__source)
             }
 
             fn size_hint(
@@ -122,9 +122,9 @@ macro_rules! __interop_juniper {
 
             fn meta(
                 _: &(),
-                registry: &mut $crate::__private::external::juniper::Registry<__S>,
+                __registry: &mut $crate::__private::external::juniper::Registry<__S>,
             ) -> $crate::__private::external::juniper::meta::MetaType<__S> {
-                $crate::__private::external::scalar_meta::<Self, __S>(registry)
+                $crate::__private::external::scalar_meta::<Self, __S>(__registry)
             }
         }
 
@@ -137,9 +137,9 @@ macro_rules! __interop_juniper {
 
             fn type_name(
                 &self,
-                info: &(),
+                __info: &(),
             ) -> $crate::__private::Option<$crate::__private::external::juniper::ArcStr> {
-                <Self as $crate::__private::external::juniper::GraphQLType<__S>>::name(info)
+                <Self as $crate::__private::external::juniper::GraphQLType<__S>>::name(__info)
             }
 
             fn resolve(
@@ -200,8 +200,10 @@ macro_rules! __interop_juniper {
         {
             type Error = $crate::__private::external::juniper::FieldError<__S>;
 
-            fn from_scalar_value(scalar: &'s __S) -> $crate::__private::Result<Self, Self::Error> {
-                $crate::__private::external::of_scalar(scalar)
+            fn from_scalar_value(
+                __scalar: &'s __S,
+            ) -> $crate::__private::Result<Self, Self::Error> {
+                $crate::__private::external::of_scalar(__scalar)
             }
         }
 
@@ -212,9 +214,9 @@ macro_rules! __interop_juniper {
             type Error = $crate::__private::external::juniper::FieldError<__S>;
 
             fn from_input_value(
-                value: &$crate::__private::external::juniper::InputValue<__S>,
+                __value: &$crate::__private::external::juniper::InputValue<__S>,
             ) -> $crate::__private::Result<Self, Self::Error> {
-                $crate::__private::external::of_input_value(value)
+                $crate::__private::external::of_input_value(__value)
             }
         }
 
@@ -223,9 +225,9 @@ macro_rules! __interop_juniper {
             $crate::__private::external::juniper::ParseScalarValue<__S> for $key
         {
             fn from_str(
-                token: $crate::__private::external::juniper::ScalarToken<'_>,
+                __token: $crate::__private::external::juniper::ScalarToken<'_>,
             ) -> $crate::__private::external::juniper::ParseScalarResult<__S> {
-                $crate::__private::external::scalar_of_token(token)
+                $crate::__private::external::scalar_of_token(__token)
             }
         }
 
@@ -325,18 +327,18 @@ macro_rules! __interop_serde {
         impl $crate::__private::external::Serialize for $key {
             fn serialize<__S: $crate::__private::external::Serializer>(
                 &self,
-                serializer: __S,
+                __serializer: __S,
             ) -> $crate::__private::Result<__S::Ok, __S::Error> {
-                $crate::__private::external::serialize(*self, serializer)
+                $crate::__private::external::serialize(*self, __serializer)
             }
         }
 
         #[automatically_derived]
         impl<'de> $crate::__private::external::Deserialize<'de> for $key {
             fn deserialize<__D: $crate::__private::external::Deserializer<'de>>(
-                deserializer: __D,
+                __deserializer: __D,
             ) -> $crate::__private::Result<Self, __D::Error> {
-                $crate::__private::external::deserialize(deserializer)
+                $crate::__private::external::deserialize(__deserializer)
             }
         }
     };

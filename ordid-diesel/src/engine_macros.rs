@@ -48,8 +48,8 @@ macro_rules! __implement_key {
         {
             type Row = Self;
 
-            fn build(row: Self) -> $crate::__private::diesel::deserialize::Result<Self> {
-                $crate::__private::Result::Ok(row)
+            fn build(__row: Self) -> $crate::__private::diesel::deserialize::Result<Self> {
+                $crate::__private::Result::Ok(__row)
             }
         }
 
@@ -68,9 +68,9 @@ macro_rules! __implement_key {
         {
             fn to_sql<'__b>(
                 &'__b self,
-                out: &mut $crate::__private::diesel::serialize::Output<'__b, '_, __DB>,
+                __out: &mut $crate::__private::diesel::serialize::Output<'__b, '_, __DB>,
             ) -> $crate::__private::diesel::serialize::Result {
-                $crate::__private::diesel::serialize::ToSql::<__ST, __DB>::to_sql(self, out)
+                $crate::__private::diesel::serialize::ToSql::<__ST, __DB>::to_sql(self, __out)
             }
         }
 
@@ -114,9 +114,9 @@ macro_rules! __implement {
             #[inline]
             fn to_sql<'__b>(
                 &'__b self,
-                out: &mut $crate::__private::diesel::serialize::Output<'__b, '_, $backend>,
+                __out: &mut $crate::__private::diesel::serialize::Output<'__b, '_, $backend>,
             ) -> $crate::__private::diesel::serialize::Result {
-                $crate::__private::to_sql::<$backend, Self>(*self, out)
+                $crate::__private::to_sql::<$backend, Self>(*self, __out)
             }
         }
 
@@ -126,9 +126,9 @@ macro_rules! __implement {
         {
             #[inline]
             fn from_sql(
-                value: <$backend as $crate::__private::diesel::backend::Backend>::RawValue<'_>,
+                __value: <$backend as $crate::__private::diesel::backend::Backend>::RawValue<'_>,
             ) -> $crate::__private::diesel::deserialize::Result<Self> {
-                $crate::__private::from_sql::<$backend, Self>(value)
+                $crate::__private::from_sql::<$backend, Self>(__value)
             }
         }
     };

@@ -677,12 +677,12 @@ macro_rules! __entity {
             ];
 
             fn table(
-                out: &mut <__DB as $crate::__private::diesel::backend::Backend>::QueryBuilder,
+                __out: &mut <__DB as $crate::__private::diesel::backend::Backend>::QueryBuilder,
             ) -> $crate::__private::diesel::QueryResult<()> {
-                let table = <$table as $crate::__private::Default>::default();
+                let __table = <$table as $crate::__private::Default>::default();
                 $crate::__private::diesel::query_builder::QueryFragment::<__DB>::to_sql(
-                    &$crate::__private::diesel::query_source::QuerySource::from_clause(&table),
-                    out,
+                    &$crate::__private::diesel::query_source::QuerySource::from_clause(&__table),
+                    __out,
                     &<__DB as $crate::__private::Default>::default(),
                 )
             }

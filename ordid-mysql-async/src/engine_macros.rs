@@ -26,15 +26,15 @@ macro_rules! __implement {
 
         #[automatically_derived]
         impl $crate::__private::From<$key> for $crate::__private::Value {
-            fn from(key: $key) -> Self {
-                $crate::__private::StoredAs::__value(key)
+            fn from(__key: $key) -> Self {
+                $crate::__private::StoredAs::__value(__key)
             }
         }
 
         #[automatically_derived]
         impl $crate::__private::From<$crate::__private::Parsed<$key>> for $key {
-            fn from(parsed: $crate::__private::Parsed<$key>) -> Self {
-                parsed.key
+            fn from(__parsed: $crate::__private::Parsed<$key>) -> Self {
+                __parsed.key
             }
         }
 
@@ -42,8 +42,8 @@ macro_rules! __implement {
         impl $crate::__private::FromValue for $key {
             type Intermediate = $crate::__private::Parsed<$key>;
 
-            fn from_value(value: $crate::__private::Value) -> Self {
-                $crate::__private::StoredAs::__from_value(value)
+            fn from_value(__value: $crate::__private::Value) -> Self {
+                $crate::__private::StoredAs::__from_value(__value)
             }
         }
     };

@@ -32,9 +32,9 @@ macro_rules! __implement {
 
             fn to_sql(
                 &self,
-                value: &mut $crate::__private::SqlValue<'_>,
+                __value: &mut $crate::__private::SqlValue<'_>,
             ) -> $crate::__private::Result<()> {
-                <Self as $crate::__private::StoredAs>::__set(self, value)
+                <Self as $crate::__private::StoredAs>::__set(self, __value)
             }
         }
 
@@ -50,9 +50,9 @@ macro_rules! __implement {
         #[automatically_derived]
         impl $crate::__private::FromSql for $key {
             fn from_sql(
-                value: &$crate::__private::SqlValue<'_>,
+                __value: &$crate::__private::SqlValue<'_>,
             ) -> $crate::__private::Result<Self> {
-                <Self as $crate::__private::StoredAs>::__read(value)
+                <Self as $crate::__private::StoredAs>::__read(__value)
             }
         }
     };

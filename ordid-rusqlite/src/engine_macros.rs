@@ -34,9 +34,9 @@ macro_rules! __implement {
         #[automatically_derived]
         impl $crate::__private::FromSql for $key {
             fn column_result(
-                value: $crate::__private::ValueRef<'_>,
+                __value: $crate::__private::ValueRef<'_>,
             ) -> $crate::__private::FromSqlResult<Self> {
-                <Self as $crate::__private::StoredAs>::__column_result(value)
+                <Self as $crate::__private::StoredAs>::__column_result(__value)
             }
         }
     };

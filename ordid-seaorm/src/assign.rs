@@ -19,7 +19,7 @@ use crate::entity::Entity;
 /// #[ordid(sea_orm)]
 /// pub struct AuthorId(Uuid);
 ///
-/// #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
+/// #[derive(Clone, Debug, PartialEq, OrderedKey, DeriveEntityModel)]
 /// #[sea_orm(table_name = "author")]
 /// pub struct Model {
 ///     #[sea_orm(primary_key, auto_increment = false)]
@@ -96,12 +96,12 @@ macro_rules! assign_before_save {
             async fn before_save<C>(
                 mut self,
                 _: &C,
-                insert: bool,
+                __insert: bool,
             ) -> $crate::__private::Result<Self, $crate::__private::sea_orm::DbErr>
             where
                 C: $crate::__private::sea_orm::ConnectionTrait,
             {
-                $crate::assign(&mut self, insert);
+                $crate::assign(&mut self, __insert);
                 $crate::__private::Result::Ok(self)
             }
         }

@@ -43,9 +43,9 @@ macro_rules! __implement {
             }
 
             fn compatible(
-                ty: &<$crate::__private::sqlx::$database as $crate::__private::sqlx::Database>::TypeInfo,
+                __ty: &<$crate::__private::sqlx::$database as $crate::__private::sqlx::Database>::TypeInfo,
             ) -> $crate::__private::bool {
-                $crate::__private::compatible::<$crate::__private::sqlx::$database, Self>(ty)
+                $crate::__private::compatible::<$crate::__private::sqlx::$database, Self>(__ty)
             }
         }
 
@@ -53,21 +53,21 @@ macro_rules! __implement {
         impl $crate::__private::sqlx::Encode<'_, $crate::__private::sqlx::$database> for $key {
             fn encode_by_ref(
                 &self,
-                buffer: &mut <$crate::__private::sqlx::$database as $crate::__private::sqlx::Database>::ArgumentBuffer,
+                __buffer: &mut <$crate::__private::sqlx::$database as $crate::__private::sqlx::Database>::ArgumentBuffer,
             ) -> $crate::__private::Result<
                 $crate::__private::sqlx::encode::IsNull,
                 $crate::__private::sqlx::error::BoxDynError,
             > {
-                $crate::__private::encode::<$crate::__private::sqlx::$database, Self>(*self, buffer)
+                $crate::__private::encode::<$crate::__private::sqlx::$database, Self>(*self, __buffer)
             }
         }
 
         #[automatically_derived]
         impl<'r> $crate::__private::sqlx::Decode<'r, $crate::__private::sqlx::$database> for $key {
             fn decode(
-                value: <$crate::__private::sqlx::$database as $crate::__private::sqlx::Database>::ValueRef<'r>,
+                __value: <$crate::__private::sqlx::$database as $crate::__private::sqlx::Database>::ValueRef<'r>,
             ) -> $crate::__private::Result<Self, $crate::__private::sqlx::error::BoxDynError> {
-                $crate::__private::decode::<$crate::__private::sqlx::$database, Self>(value)
+                $crate::__private::decode::<$crate::__private::sqlx::$database, Self>(__value)
             }
         }
     };
@@ -84,9 +84,9 @@ macro_rules! __implement_arrays {
             }
 
             fn array_compatible(
-                ty: &$crate::__private::sqlx::postgres::PgTypeInfo,
+                __ty: &$crate::__private::sqlx::postgres::PgTypeInfo,
             ) -> $crate::__private::bool {
-                $crate::__private::array_compatible::<Self>(ty)
+                $crate::__private::array_compatible::<Self>(__ty)
             }
         }
     };

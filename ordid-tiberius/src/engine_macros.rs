@@ -67,27 +67,27 @@ macro_rules! __implement {
         #[automatically_derived]
         impl<'a> $crate::__private::FromSql<'a> for $key {
             fn from_sql(
-                data: &'a $crate::__private::ColumnData<'static>,
+                __data: &'a $crate::__private::ColumnData<'static>,
             ) -> $crate::__private::Read<Self> {
-                $crate::__private::decode(data)
+                $crate::__private::decode(__data)
             }
         }
 
         #[automatically_derived]
         impl $crate::__private::Decode for $key {
             fn decode(
-                data: $crate::__private::ColumnData<'static>,
+                __data: $crate::__private::ColumnData<'static>,
             ) -> $crate::__private::Result<Self> {
-                $crate::__private::not_null(data)
+                $crate::__private::not_null(__data)
             }
         }
 
         #[automatically_derived]
         impl $crate::__private::FromSqlOwned for $key {
             fn from_sql_owned(
-                data: $crate::__private::ColumnData<'static>,
+                __data: $crate::__private::ColumnData<'static>,
             ) -> $crate::__private::Read<Self> {
-                $crate::__private::decode(&data)
+                $crate::__private::decode(&__data)
             }
         }
     };

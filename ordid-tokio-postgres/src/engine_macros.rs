@@ -29,21 +29,21 @@ macro_rules! __implement {
             fn to_sql(
                 &self,
                 _: &$crate::__private::Type,
-                out: &mut $crate::__private::BytesMut,
+                __out: &mut $crate::__private::BytesMut,
             ) -> $crate::__private::TypeResult<$crate::__private::IsNull> {
-                <Self as $crate::__private::StoredAs>::__write(self, out)
+                <Self as $crate::__private::StoredAs>::__write(self, __out)
             }
 
-            fn accepts(ty: &$crate::__private::Type) -> $crate::__private::bool {
-                <Self as $crate::__private::StoredAs>::__accepts(ty)
+            fn accepts(__ty: &$crate::__private::Type) -> $crate::__private::bool {
+                <Self as $crate::__private::StoredAs>::__accepts(__ty)
             }
 
             fn to_sql_checked(
                 &self,
-                ty: &$crate::__private::Type,
-                out: &mut $crate::__private::BytesMut,
+                __ty: &$crate::__private::Type,
+                __out: &mut $crate::__private::BytesMut,
             ) -> $crate::__private::TypeResult<$crate::__private::IsNull> {
-                $crate::__private::write_checked(self, ty, out)
+                $crate::__private::write_checked(self, __ty, __out)
             }
         }
 
@@ -51,13 +51,13 @@ macro_rules! __implement {
         impl<'a> $crate::__private::FromSql<'a> for $key {
             fn from_sql(
                 _: &$crate::__private::Type,
-                raw: &'a [$crate::__private::u8],
+                __raw: &'a [$crate::__private::u8],
             ) -> $crate::__private::TypeResult<Self> {
-                <Self as $crate::__private::StoredAs>::__read(raw)
+                <Self as $crate::__private::StoredAs>::__read(__raw)
             }
 
-            fn accepts(ty: &$crate::__private::Type) -> $crate::__private::bool {
-                <Self as $crate::__private::StoredAs>::__accepts(ty)
+            fn accepts(__ty: &$crate::__private::Type) -> $crate::__private::bool {
+                <Self as $crate::__private::StoredAs>::__accepts(__ty)
             }
         }
     };

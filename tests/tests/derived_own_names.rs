@@ -36,13 +36,31 @@ mod names {
     pub trait FromStr {}
     pub trait FnMut {}
     pub mod ordid {}
+    pub mod ordid_oracle {}
     pub mod ordid_sqlx {}
+    pub mod ordid_tiberius {}
     pub mod std {}
     pub mod core {}
     pub const visit: u8 = 0;
     pub const key: u8 = 0;
     pub const sink: u8 = 0;
     pub const f: u8 = 0;
+
+    // Parameters in the adapters' macros. `value` and `registry` are parameters in the macro of async-graphql, too, which
+    // would fail here.
+    pub struct buffer;
+    pub struct data;
+    pub struct deserializer;
+    pub struct index;
+    pub struct info;
+    pub struct number;
+    pub struct out;
+    pub struct row;
+    pub struct scalar;
+    pub struct serializer;
+    pub struct source;
+    pub struct token;
+    pub struct ty;
 
     /// Not the one of the crate `uuid`.
     pub struct Uuid;
@@ -54,7 +72,7 @@ mod keys {
     type Raw = ::uuid::Uuid;
 
     #[derive(::ordid::KeyType)]
-    #[ordid(scheme = uuid_v7, prefix = "ord", sqlx)]
+    #[ordid(scheme = uuid_v7, prefix = "ord", sqlx, oracle, tiberius(sql_server = binary16))]
     pub struct OrderId(Raw);
 
     #[derive(::ordid::OrderedKey)]
@@ -68,13 +86,21 @@ mod keys {
         pub down: OrderId,
         pub number: i64,
     }
+
+    #[derive(::ordid::OrderedKey)]
+    pub struct Line {
+        #[ordid(key)]
+        pub order: OrderId,
+        #[ordid(key)]
+        pub number: i16,
+    }
 }
 
 /// Nothing is in scope, not even the prelude.
 #[no_implicit_prelude]
 mod nothing {
     #[derive(::ordid::KeyType)]
-    #[ordid(prefix = "ord", sqlx)]
+    #[ordid(prefix = "ord", sqlx, oracle, tiberius(sql_server = binary16))]
     pub struct OrderId(::uuid::Uuid);
 
     #[derive(::ordid::OrderedKey)]
@@ -83,6 +109,14 @@ mod nothing {
         #[ordid(parent = Self)]
         pub up: ::std::option::Option<OrderId>,
         pub value: T,
+    }
+
+    #[derive(::ordid::OrderedKey)]
+    pub struct Line {
+        #[ordid(key)]
+        pub order: OrderId,
+        #[ordid(key)]
+        pub number: i16,
     }
 }
 
@@ -104,4 +138,14 @@ fn it_compiles_and_runs() {
         value: 1,
     };
     assert_eq!(order.key(), Some(order.id));
+    let line = keys::Line {
+        order: up,
+        number: 7,
+    };
+    assert_eq!(line.key().map(|key| key.0), Some((up, 7)));
+    let line = nothing::Line {
+        order: order.id,
+        number: 7,
+    };
+    assert_eq!(line.key().map(|key| key.0), Some((order.id, 7)));
 }
