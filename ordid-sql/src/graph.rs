@@ -456,11 +456,16 @@ impl Nodes {
         } else {
             ""
         };
+        let shared = way.iter().find_map(|edge| {
+            let column = self.column(*edge);
+            shared_key_type(column.parent, &tables[column.table], tables)
+        });
         Error::plan(format!(
             "{} rows refer to each other in a circle, and none of these foreign keys can be NULL: \
-             {}; make one of the columns nullable (`Option`){or}",
+             {}; make one of the columns nullable (`Option`){or}{}",
             way.len(),
-            shown.join(", ")
+            shown.join(", "),
+            shared.unwrap_or_default()
         ))
     }
 
@@ -574,6 +579,22 @@ impl Nodes {
         }
         order
     }
+}
+
+/// Says which entity to name, if a foreign key's type is the key type of several tables of the unit of work. A row of each
+/// counts as its parent, so the circle may be none.
+fn shared_key_type(parent: usize, table: &Table, tables: &[Table]) -> Option<String> {
+    let parent = &table.parents[parent];
+    let found = tables.iter().filter(|it| parent.is(it.entity, it.key));
+    let names: Vec<_> = found.map(|it| it.name).collect();
+    (names.len() > 1).then(|| {
+        format!(
+            ", or, as {} have the same key type, name the entity that {}.{} refers to (`#[ordid(parent = Customer)]`)",
+            names.join(" and "),
+            table.name,
+            parent.column()
+        )
+    })
 }
 
 #[cfg(test)]

@@ -443,6 +443,32 @@ fn a_circle_without_null_is_an_error_that_names_columns_and_keys() {
     );
 }
 
+/// A profile has the key of its user, so the owner of a photo may be either of them.
+#[test]
+fn a_circle_through_a_shared_key_type_is_an_error_that_says_to_name_the_entity() {
+    let mut given = schema(&[vec![], vec![not_null(0)], vec![not_null(0), not_null(1)]]);
+    given[1].table.key = TypeId::of::<Numbered<1>>();
+    given[0].inserts = vec![row(1, &[])];
+    given[1].inserts = vec![row(11, &[1])];
+    given[2].inserts = vec![row(1, &[1, 11])];
+    let named = planned::<Sqlite>(&mut given).unwrap();
+    assert_eq!(named.chunks().count(), 3);
+    given[1].table.parents = const { &[Parent::by_key::<Uuid>("a")] };
+    assert_eq!(
+        planned::<MySql>(&mut given).unwrap_err().to_string(),
+        "2 rows refer to each other in a circle, and none of these foreign keys can be NULL: t1.a of 11, t2.b of 1; make one \
+         of the columns nullable (`Option`), or, as t0 and t2 have the same key type, name the entity that t1.a refers to \
+         (`#[ordid(parent = Customer)]`)"
+    );
+    // One entity has the key type of the others, so there is nothing to name.
+    given[0].table.key = TypeId::of::<Numbered<0>>();
+    let error = planned::<MySql>(&mut given).unwrap_err().to_string();
+    assert!(
+        error.ends_with("make one of the columns nullable (`Option`)"),
+        "{error}"
+    );
+}
+
 #[test]
 fn constraints_are_deferred_only_if_nothing_else_breaks_a_circle() {
     let mut given = company(not_null(0), deferrable(not_null(1)));
