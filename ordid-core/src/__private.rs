@@ -1,6 +1,6 @@
 //! What derived code calls. Not for others: exempt from semantic versioning.
 
-use core::fmt;
+use core::{fmt, marker::PhantomData};
 
 pub use alloc::{borrow::Cow, string::String};
 pub use core::{
@@ -46,7 +46,7 @@ pub use uuid::Uuid;
 pub use crate::entropy::{Process, process};
 
 use crate::key::{
-    BinaryForm, SchemeText,
+    BinaryForm, KeyPart, SchemeText,
     text::{Room, pad},
 };
 
@@ -203,6 +203,35 @@ pub const fn check_json_number<K: KeyType>() {
          \"2026-01-01\", years = 20, ids_per_second = 1_000)`"
     );
 }
+
+/// Fails to compile if the parts of a key of several columns have more bytes together than a key.
+pub const fn check_key_length(parts: &[usize]) {
+    let (mut bytes, mut part) = (0, 0);
+    while part < parts.len() {
+        bytes += parts[part];
+        part += 1;
+    }
+    assert!(
+        bytes <= KeyBytes::MAX,
+        "the columns of a key have at most 48 bytes together, as three UUIDs have"
+    );
+}
+
+/// The number of bytes of a field of a key of several columns. The derive does not know whether its type is one of a
+/// [`PartField`]: where it is not, the constant is that of [`NoPart`].
+#[derive(Debug)]
+pub struct PartOf<F>(PhantomData<F>);
+
+impl<F: PartField> PartOf<F> {
+    pub const BYTES: usize = <F::Part as KeyPart>::BYTES;
+}
+
+/// See [`PartOf`].
+pub trait NoPart {
+    const BYTES: usize = 0;
+}
+
+impl<F> NoPart for PartOf<F> {}
 
 /// Body of a key type's `from_raw`.
 ///

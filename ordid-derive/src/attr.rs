@@ -136,7 +136,14 @@ fn meta(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<Meta> {
             let (tokens, metas) = list(cx, input)?;
             Value::Call(path, tokens, metas)
         } else {
-            Value::Type(ungrouped(input.parse()?))
+            match ungrouped(input.parse()?) {
+                // A path with generic arguments.
+                Type::Path(ty) if ty.qself.is_none() && input.peek(Paren) => {
+                    let (tokens, metas) = list(cx, input)?;
+                    Value::Call(ty.path, tokens, metas)
+                }
+                ty => Value::Type(ty),
+            }
         }
     } else {
         Value::None

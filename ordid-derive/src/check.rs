@@ -466,7 +466,7 @@ fn raw_key(cx: &Ctxt, ty: &Type, input: &DeriveInput, scheme: &Scheme) {
 }
 
 /// Returns a type's tokens as they are mostly written.
-fn compact(ty: &Type) -> String {
+pub(crate) fn compact(ty: &Type) -> String {
     let text = ty.to_token_stream().to_string();
     text.replace(" :: ", "::")
         .replace(" < ", "<")
@@ -882,7 +882,15 @@ fn fields(cx: &Ctxt, model: &Entity<'_>) {
 
 /// Checks the fields of `parent = Issue(tenant, issue)`.
 fn parent_fields(cx: &Ctxt, model: &Entity<'_>, field: &EntityField<'_>, parent: &ParentAttr) {
-    for name in &parent.fields {
+    for (place, name) in parent.fields.iter().enumerate() {
+        if parent.fields[..place].contains(name) {
+            cx.error(
+                name,
+                format!(
+                    "`{name}` is named twice: name one field for each column of the parent's key"
+                ),
+            );
+        }
         if !model.columns().any(|column| column.ident == name) {
             cx.error(name, format!("no column is of a field `{name}`"));
         }

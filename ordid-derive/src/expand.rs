@@ -47,9 +47,11 @@ pub(crate) fn ordered_key(input: &DeriveInput) -> TokenStream {
     wrapped(impls)
 }
 
-/// Keeps what is derived out of the user's namespace.
+/// Keeps what is derived out of the user's namespace. Derived code names the struct and its fields, also those that are
+/// deprecated: the user could not take the warning away.
 fn wrapped(impls: TokenStream) -> TokenStream {
     quote! {
+        #[allow(deprecated)]
         const _: () = {
             #impls
         };

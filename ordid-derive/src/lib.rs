@@ -270,7 +270,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// | option | meaning | default |
 /// |---|---|---|
 /// | `key` | the key: a key type `K`, or `Option<K>` where it may be unassigned; on two to four fields, the columns of one key | the field `id` |
-/// | `parent` | a foreign key; its key type tells the entity | no parent |
+/// | `parent` | a foreign key to the entity whose key is this one column; its key type tells the entity | no parent |
 /// | `parent = Customer` | a foreign key to this entity | |
 /// | `parent = Issue(tenant, issue)` | a foreign key of these fields to an entity whose key has several columns | |
 /// | `deferrable` | beside them: the constraint was declared `DEFERRABLE` | checked at once |
@@ -298,7 +298,8 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// Of a `Model` with `#[sea_orm(table_name = "...")]` it is the `ActiveModel` beside it that becomes the
 /// entity. The table and its columns have the names that SeaORM gives them, so `table`, `schema`, `rename_all` and
 /// `column` are refused: write `table_name`, `schema_name`, `rename_all` and `column_name` in `#[sea_orm(...)]`. The key is
-/// SeaORM's primary key: columns that are not nullable, with `auto_increment = false`. Stand below `#[sea_orm::model]`.
+/// SeaORM's primary key: columns that are not nullable, with `auto_increment = false`. Stand below `#[sea_orm::model]`,
+/// and before `DeriveEntityModel`, so that the compiler shows ordid's errors first.
 ///
 /// # Columns that the database fills
 ///
@@ -362,7 +363,8 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 ///
 /// A foreign key of several columns stands at one of their fields and names all of them, in the order of the parent's
 /// key: `parent = Issue(tenant, issue)`. The row has a parent if all of them have a value. If rows refer to each other in
-/// a circle, the column of the field where it stands is the one that is NULL at first.
+/// a circle, the column of the field where it stands is the one that is NULL at first. A bare `parent` never refers to an
+/// entity whose key has several columns, also if the field has the type of one of them.
 ///
 /// # Errors
 ///

@@ -108,7 +108,10 @@ pub(crate) const FIELD: Place = Place {
         opt("column", "column = \"total_cents\""),
         opt("deferrable", "deferrable"),
         opt("key", "key"),
-        opt("parent", "parent` or `parent = Customer"),
+        opt(
+            "parent",
+            "parent`, `parent = Customer` or `parent = Issue(tenant, issue)",
+        ),
         opt("returning", "returning"),
         opt("skip", "skip"),
         opt("version", "version"),

@@ -792,6 +792,39 @@ fn entity_beside_diesel() {
     );
 }
 
+/// Diesel takes the text of a keyword for the raw identifier.
+#[test]
+fn a_column_of_diesel_may_have_the_name_of_a_keyword() {
+    let names = |field: &str| {
+        let order = format!(
+            "#[ordid(diesel)] #[diesel(table_name = pets)] struct Pet {{ id: PetId, {field} kind: String }}"
+        );
+        expanded(expand::ordered_key, &order).replace([' ', '\n'], "")
+    };
+    for (field, name, column) in [
+        ("#[diesel(column_name = \"type\")]", "type", "r#type"),
+        ("#[diesel(column_name = r#type)]", "type", "r#type"),
+        ("#[diesel(column_name = \"type_\")]", "type_", "type_"),
+    ] {
+        let found = names(field);
+        assert!(found.contains(&format!("[\"id\",\"{name}\"]")), "{found}");
+        assert!(
+            found.contains(&format!("pets::{column}:AsValueString")),
+            "{found}"
+        );
+    }
+    let is_key = "#[diesel(primary_key(r#type))] struct Pet { #[diesel(column_name = \"type\")] kind: PetId }";
+    assert!(expanded(expand::ordered_key, is_key).contains("KeyField::get(&self.kind)"));
+    for wrong in ["\"self\"", "\"two words\"", "\"\"", "pets::kind"] {
+        let pet =
+            format!("struct Pet {{ id: PetId, #[diesel(column_name = {wrong})] kind: String }}");
+        assert_eq!(
+            errors(expand::ordered_key, &pet),
+            ["expected the name of a column in Diesel's `table!`, as in `column_name = type_`"]
+        );
+    }
+}
+
 #[test]
 fn attributes_of_diesel_that_a_unit_of_work_would_not_follow_are_reported() {
     let of = |diesel: &str, field: &str| {
@@ -938,6 +971,64 @@ fn mistakes_in_a_column_that_the_database_fills_are_reported() {
         of("id: OrderId, #[ordid(returning = now)] a: Assigned<i64>"),
         ["expected `returning`"]
     );
+}
+
+#[test]
+fn mistakes_in_the_fields_of_a_parent_s_key_are_reported() {
+    let of = |parent: &str| {
+        let line = format!(
+            "struct Line {{ id: LineId, tenant: TenantId, #[ordid({parent})] issue: IssueId }}"
+        );
+        errors(expand::ordered_key, &line)
+    };
+    for right in [
+        "parent = Issue(tenant, issue)",
+        "parent = Issue<Shop>(tenant, issue)",
+    ] {
+        assert_eq!(of(right), [""; 0]);
+    }
+    assert_eq!(
+        of("parent = Issue(issue, issue)"),
+        ["`issue` is named twice: name one field for each column of the parent's key"]
+    );
+    for (few, parent) in [
+        ("parent = Issue(issue)", "Issue"),
+        ("parent = shop::Issue<Shop>()", "shop::Issue<Shop>"),
+    ] {
+        assert_eq!(
+            of(few),
+            [format!(
+                "a parent whose key has one column is named without fields, and one whose key has several with all of them: \
+                 write `parent = {parent}` or `parent = Issue(tenant, issue)`"
+            )]
+        );
+    }
+    for wrong in [
+        "parent = Issue(tenant = issue, issue)",
+        "parent = \"Issue\"",
+    ] {
+        assert_eq!(
+            of(wrong).first().map(String::as_str),
+            Some("expected `parent`, `parent = Customer` or `parent = Issue(tenant, issue)`")
+        );
+    }
+}
+
+/// The compiler checks the length where the types are known, and at one of them.
+#[test]
+fn a_key_of_several_columns_is_checked_for_its_length() {
+    let length = |entity: &str| {
+        let tokens = expanded(expand::ordered_key, entity).replace([' ', '\n'], "");
+        tokens.contains("check_key_length(&[")
+    };
+    let fields = "#[ordid(key)] a: A, #[ordid(key)] b: B";
+    assert!(length(&format!("struct Pair {{ {fields} }}")));
+    assert!(!length(&format!("struct Pair<T> {{ {fields}, t: T }}")));
+    assert!(!length("struct One { id: A }"));
+    let keys = "#[sea_orm(primary_key, auto_increment = false)] a: A, #[sea_orm(primary_key, auto_increment = false)] b: i32";
+    assert!(length(&format!(
+        "#[sea_orm(table_name = \"pair\")] struct Model {{ {keys} }}"
+    )));
 }
 
 #[test]

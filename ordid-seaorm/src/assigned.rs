@@ -30,7 +30,7 @@ use sea_orm::{
 /// #[ordid(sea_orm)]
 /// pub struct OrderId(Uuid);
 ///
-/// #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+/// #[derive(Clone, Debug, PartialEq, Eq, OrderedKey, DeriveEntityModel)]
 /// #[sea_orm(table_name = "orders")]
 /// pub struct Model {
 ///     #[sea_orm(primary_key, auto_increment = false)]

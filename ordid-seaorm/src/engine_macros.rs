@@ -36,31 +36,31 @@ macro_rules! __implement {
 
         #[automatically_derived]
         impl $crate::__private::From<$key> for $crate::__private::Value {
-            fn from(key: $key) -> Self {
-                $crate::__private::to_value(key)
+            fn from(__key: $key) -> Self {
+                $crate::__private::to_value(__key)
             }
         }
 
         #[automatically_derived]
         impl $crate::__private::sea_orm::TryGetable for $key {
             fn try_get_by<I: $crate::__private::sea_orm::ColIdx>(
-                row: &$crate::__private::sea_orm::QueryResult,
-                index: I,
+                __row: &$crate::__private::sea_orm::QueryResult,
+                __index: I,
             ) -> $crate::__private::Result<Self, $crate::__private::sea_orm::TryGetError> {
-                $crate::__private::try_get(row, index)
+                $crate::__private::try_get(__row, __index)
             }
         }
 
         #[automatically_derived]
         impl $crate::__private::sea_query::ValueType for $key {
             fn try_from(
-                value: $crate::__private::Value,
+                __value: $crate::__private::Value,
             ) -> $crate::__private::Result<Self, $crate::__private::sea_query::ValueTypeErr> {
-                $crate::__private::from_value(value)
+                $crate::__private::from_value(__value)
             }
 
             fn type_name() -> $crate::__private::String {
-                $crate::__private::String::from(<Self as $crate::__private::KeyType>::NAME)
+                $crate::__private::From::from(<Self as $crate::__private::KeyType>::NAME)
             }
 
             fn array_type() -> $crate::__private::sea_query::ArrayType {
@@ -89,9 +89,9 @@ macro_rules! __implement {
         #[automatically_derived]
         impl $crate::__private::sea_orm::TryFromU64 for $key {
             fn try_from_u64(
-                number: $crate::__private::u64,
+                __number: $crate::__private::u64,
             ) -> $crate::__private::Result<Self, $crate::__private::sea_orm::DbErr> {
-                $crate::__private::try_from_u64(number)
+                $crate::__private::try_from_u64(__number)
             }
         }
 
@@ -110,13 +110,13 @@ macro_rules! __arrays {
         #[automatically_derived]
         impl $crate::__private::sea_orm::TryGetableArray for $key {
             fn try_get_by<I: $crate::__private::sea_orm::ColIdx>(
-                row: &$crate::__private::sea_orm::QueryResult,
-                index: I,
+                __row: &$crate::__private::sea_orm::QueryResult,
+                __index: I,
             ) -> $crate::__private::Result<
                 $crate::__private::Vec<Self>,
                 $crate::__private::sea_orm::TryGetError,
             > {
-                $crate::__private::try_get_array(row, index)
+                $crate::__private::try_get_array(__row, __index)
             }
         }
     };
@@ -129,18 +129,19 @@ macro_rules! __arrays {
     ($key:ty) => {};
 }
 
-/// What `#[derive(OrderedKey)]` makes of a model, for the `ActiveModel` beside it.
+/// What `#[derive(OrderedKey)]` makes of a model, for the `ActiveModel` beside it. The bounds are located at the fields of
+/// the key: a field that does not meet them is reported there, and nowhere inside of the impls.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_entity {
     (
         { $($names:tt)* }
         { $($version:tt)* }
-        keys $($key:ident: $key_type:ty = $column:literal at $place:tt),+;
+        keys $($key:ident: $key_type:ty = $column:literal at $place:tt),+ where { $($bound:tt)* };
         $($rest:tt)*
     ) => {
         $crate::__engine_entity! {
-            @
+            @ { $($bound)* }
             {
                 type Field = $crate::__private::KeyFields<
                     ($($crate::__private::Option<$key_type>),+)
@@ -155,8 +156,8 @@ macro_rules! __engine_entity {
                     ))
                 }
 
-                fn assign_key(&mut self, key: $crate::__private::KeyOf<Self>) {
-                    $(self.$key = $crate::__private::sea_orm::ActiveValue::Set(key.0.$place);)+
+                fn assign_key(&mut self, __key: $crate::__private::KeyOf<Self>) {
+                    $(self.$key = $crate::__private::sea_orm::ActiveValue::Set(__key.0.$place);)+
                 }
 
                 fn key_fields(&self) -> $crate::__private::Option<Self::Field> {
@@ -168,8 +169,8 @@ macro_rules! __engine_entity {
                 $($version)*
             }
             {
-                fn write_key(key: $crate::__private::KeyOf<Self>, binder: &mut $crate::Binder) {
-                    $(binder.put_part(key.0.$place);)+
+                fn write_key(__key: $crate::__private::KeyOf<Self>, __binder: &mut $crate::Binder) {
+                    $(__binder.put_part(__key.0.$place);)+
                 }
             }
             $($rest)*
@@ -178,7 +179,7 @@ macro_rules! __engine_entity {
     (
         { $($names:tt)* }
         { $($version:tt)* }
-        $key:ident: $key_type:ty;
+        $key:ident: $key_type:ty where { $($bound:tt)* };
         $($rest:tt)*
     ) => {
         #[automatically_derived]
@@ -187,7 +188,7 @@ macro_rules! __engine_entity {
         }
 
         $crate::__engine_entity! {
-            @
+            @ { $($bound)* }
             {
                 type Field = $crate::__private::Option<$key_type>;
 
@@ -197,59 +198,61 @@ macro_rules! __engine_entity {
                     $crate::__private::sea_orm::ActiveValue::try_as_ref(&self.$key).copied()
                 }
 
-                fn assign_key(&mut self, key: $crate::__private::KeyOf<Self>) {
-                    self.$key = $crate::__private::sea_orm::ActiveValue::Set(key);
+                fn assign_key(&mut self, __key: $crate::__private::KeyOf<Self>) {
+                    self.$key = $crate::__private::sea_orm::ActiveValue::Set(__key);
                 }
 
                 $($version)*
             }
             {
-                fn write_key(key: $key_type, binder: &mut $crate::Binder) {
-                    binder.put_key::<Self>(key);
+                fn write_key(__key: $key_type, __binder: &mut $crate::Binder) {
+                    __binder.put_key::<Self>(__key);
                 }
             }
             $($rest)*
         }
     };
     (
-        @
+        @ { $($bound:tt)* }
         { $($key:tt)* }
         { $($write_key:tt)* }
         $(version $at:literal $version_field:ident: $version_type:ty;)?
         $(returning $($returned:ty),+;)?
     ) => {
+        #[allow(trivial_bounds)]
         #[automatically_derived]
-        impl $crate::__private::OrderedKey for ActiveModel {
+        impl $crate::__private::OrderedKey for ActiveModel where $($bound)* {
             $($key)*
         }
 
+        #[allow(trivial_bounds)]
         #[automatically_derived]
-        impl $crate::__private::Fields<$crate::Binder> for ActiveModel {
-            fn write(&self, binder: &mut $crate::Binder) {
-                binder.put_all(self);
+        impl $crate::__private::Fields<$crate::Binder> for ActiveModel where $($bound)* {
+            fn write(&self, __binder: &mut $crate::Binder) {
+                __binder.put_all(self);
             }
 
             $($write_key)*
 
             $(
-                fn write_update(&self, binder: &mut $crate::Binder) {
-                    binder.put_update::<Self, $version_type>(self, $at, &self.$version_field);
+                fn write_update(&self, __binder: &mut $crate::Binder) {
+                    __binder.put_update::<Self, $version_type>(self, $at, &self.$version_field);
                 }
 
                 fn write_version(
-                    number: $crate::__private::i128,
-                    binder: &mut $crate::Binder,
+                    __number: $crate::__private::i128,
+                    __binder: &mut $crate::Binder,
                 ) {
-                    binder.put_version::<$version_type>(number);
+                    __binder.put_version::<$version_type>(__number);
                 }
             )?
 
             $(
-                fn expect_returned(binder: &mut $crate::Binder) {
+                fn expect_returned(__binder: &mut $crate::Binder) {
                     $(
                         $crate::__private::Reads::<
                             <$returned as $crate::__private::AssignedField>::Value,
-                        >::expect(binder);
+                        >::expect(__binder);
                     )+
                 }
             )?

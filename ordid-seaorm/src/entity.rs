@@ -8,7 +8,7 @@ use std::{
 };
 
 use ordid_core::{
-    Fields, KeyOf, OrderedKey, RawKeyOf, Reads, Scheme, Version,
+    Fields, KeyOf, KeyType, OrderedKey, RawKeyOf, Reads, Scheme, Version,
     entity::{AnyValue, SchemeOf},
     uuid::Uuid,
 };
@@ -96,7 +96,8 @@ impl<K> IsPrimaryKey<K> for K {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no column for SeaORM",
     label = "no column declared",
-    note = "add it to the key type: `#[ordid(sea_orm)]`, or which, `#[ordid(sea_orm(uuid))]`"
+    note = "add it to the key type: `#[derive(ordid::KeyType)] #[ordid(sea_orm)] struct OrderId(uuid::Uuid);`, or say which, \
+            `#[ordid(sea_orm(uuid))]`"
 )]
 #[doc(hidden)]
 pub trait HasColumn {}
@@ -104,11 +105,18 @@ pub trait HasColumn {}
 #[diagnostic::do_not_recommend]
 impl<K: Into<Value>> HasColumn for K {}
 
-/// Has its key demanded to have a column and to be the primary key: SeaORM's bounds would say that in
+/// What derived code expects of a key. [`KeyedModel`] reports what is missing, in better words than SeaORM's bounds.
+#[doc(hidden)]
+pub trait InModel: KeyType + Into<Value> {}
+
+impl<K: KeyType + Into<Value>> InModel for K {}
+
+/// Has its key demanded to be a key type, to have a column and to be the primary key: SeaORM's bounds would say that in
 /// words of their own, or nothing would.
 #[doc(hidden)]
 pub trait KeyedModel: ActiveModelTrait {
-    type Key: HasColumn
+    type Key: KeyType
+        + HasColumn
         + IsPrimaryKey<<<Self::Entity as EntityTrait>::PrimaryKey as PrimaryKeyTrait>::ValueType>;
 }
 

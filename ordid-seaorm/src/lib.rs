@@ -48,7 +48,7 @@
 //!     #[ordid(sea_orm)]
 //!     pub struct AuthorId(Uuid);
 //!
-//!     #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
+//!     #[derive(Clone, Debug, PartialEq, OrderedKey, DeriveEntityModel)]
 //!     #[sea_orm(table_name = "author")]
 //!     pub struct Model {
 //!         #[sea_orm(primary_key, auto_increment = false)]
@@ -71,7 +71,7 @@
 //!     #[ordid(sea_orm)]
 //!     pub struct BookId(Uuid);
 //!
-//!     #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
+//!     #[derive(Clone, Debug, PartialEq, OrderedKey, DeriveEntityModel)]
 //!     #[sea_orm(table_name = "book")]
 //!     pub struct Model {
 //!         #[sea_orm(primary_key, auto_increment = false)]
@@ -113,6 +113,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Write `OrderedKey` before `DeriveEntityModel`: of several mistakes, the compiler then shows ordid's errors first.
 //!
 //! # Where keys come from
 //!
@@ -180,7 +182,7 @@ pub mod engine {
     pub use crate::{
         __engine_entity as entity,
         assigned::cell,
-        entity::{set, version_number},
+        entity::{InModel, set, version_number},
     };
     pub use ordid_core::storage::column::names::any;
 }

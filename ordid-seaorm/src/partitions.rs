@@ -27,7 +27,7 @@ use crate::{
 ///     use ordid::{OrderedKey, uuid::Uuid};
 ///     use sea_orm::entity::prelude::*;
 ///
-///     #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
+///     #[derive(Clone, Debug, PartialEq, OrderedKey, DeriveEntityModel)]
 ///     #[sea_orm(table_name = "events")]
 ///     pub struct Model {
 ///         #[sea_orm(primary_key, auto_increment = false)]

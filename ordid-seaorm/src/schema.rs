@@ -58,7 +58,7 @@ fn plain(ty: &str, backend: DbBackend) -> Option<String> {
 /// #[ordid(sea_orm(char22))]
 /// pub struct TagId(Uuid);
 ///
-/// #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
+/// #[derive(Clone, Debug, PartialEq, OrderedKey, DeriveEntityModel)]
 /// #[sea_orm(table_name = "tag")]
 /// pub struct Model {
 ///     #[sea_orm(primary_key, auto_increment = false)]

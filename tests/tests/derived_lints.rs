@@ -81,6 +81,34 @@ pub struct Order<'name, T> {
     r#type: T,
 }
 
+/// A key of several columns.
+#[derive(OrderedKey, Debug)]
+pub struct Line {
+    #[ordid(key, parent)]
+    order: OrderId,
+    #[ordid(key)]
+    number: i16,
+}
+
+/// A crate may deprecate what it still has.
+#[deprecated]
+#[derive(KeyType)]
+#[ordid(sqlx)]
+pub struct OldId(Uuid);
+
+/// An entity that is deprecated, too.
+#[deprecated]
+#[derive(OrderedKey, Debug)]
+#[ordid(columns)]
+pub struct Old {
+    /// Its key.
+    #[deprecated]
+    pub id: CustomerId,
+    #[deprecated]
+    #[ordid(version)]
+    version: i32,
+}
+
 /// Its parent.
 #[derive(OrderedKey, Debug)]
 pub struct Customer {

@@ -4,6 +4,7 @@ use syn::{Attribute, Ident, Lit, LitBool, LitStr, Path, Type, TypePath};
 
 use super::{Meta, Reader, Value, adapter_path, foreign, ordid};
 use crate::{
+    check,
     ctxt::Ctxt,
     options::{ENTITY, FIELD},
 };
@@ -138,6 +139,12 @@ impl EntityAttrs {
     }
 }
 
+/// Returns the raw identifier of this name, located at the text. Diesel writes one for a keyword.
+fn raw(name: &LitStr) -> Option<Ident> {
+    let raw = LitStr::new(&format!("r#{}", name.value()), name.span());
+    raw.parse().ok()
+}
+
 /// The options of an entity's field.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
@@ -146,6 +153,8 @@ pub(crate) struct FieldAttrs {
     pub(crate) deferrable: Option<Ident>,
     /// The column's name in Diesel's `table!`.
     pub(crate) diesel_column: Option<Ident>,
+    /// That name could not be read.
+    pub(crate) is_column_unknown: bool,
     pub(crate) diesel_embed: Option<Ident>,
     pub(crate) diesel_skip: Option<Ident>,
     /// `serialize_as` or `skip_update`: Diesel's derives write the field otherwise.
@@ -206,10 +215,17 @@ impl FieldAttrs {
         for meta in foreign("diesel", attrs) {
             if meta.is("column_name") {
                 read.diesel_column = match &meta.value {
-                    // As it was written once.
-                    Value::Lit(Lit::Str(name)) => name.parse().ok(),
+                    Value::Lit(Lit::Str(name)) => name.parse().ok().or_else(|| raw(name)),
                     _ => meta.ident().cloned(),
                 };
+                if read.diesel_column.is_none() {
+                    read.is_column_unknown = true;
+                    // The field's own name would be another column.
+                    cx.error(
+                        meta.wrong_tokens(),
+                        "expected the name of a column in Diesel's `table!`, as in `column_name = type_`",
+                    );
+                }
             } else if meta.is("skip_insertion") {
                 read.diesel_skip = Some(meta.name);
             } else if meta.is("serialize_as") || meta.is("skip_update") {
@@ -263,7 +279,19 @@ impl FieldAttrs {
             Value::Call(path, _, metas) if metas.iter().all(Meta::is_alone) => {
                 fields.extend(metas.iter().map(|meta| meta.name.clone()));
                 let (qself, path) = (None, path.clone());
-                (fields.len() > 1).then_some(Some(Type::Path(TypePath { qself, path })))
+                let entity = Type::Path(TypePath { qself, path });
+                if fields.len() < 2 {
+                    fields.clear();
+                    reader.cx.error(
+                        meta.wrong_tokens(),
+                        format!(
+                            "a parent whose key has one column is named without fields, and one whose key has several with \
+                             all of them: write `parent = {}` or `parent = Issue(tenant, issue)`",
+                            check::compact(&entity)
+                        ),
+                    );
+                }
+                Some(Some(entity))
             }
             _ => None,
         };

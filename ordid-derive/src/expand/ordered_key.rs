@@ -24,11 +24,13 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let ordered_key = ordered_key(model, key, private);
     let fields = fields(model, key, private);
     let columns = columns(model, private, &quote!(Self));
+    let key_length = key_length(model, private);
     let forwards = forward(model);
     quote! {
         #ordered_key
         #fields
         #columns
+        #key_length
         #forwards
     }
 }
@@ -44,7 +46,9 @@ pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
     }
     let span = adapter.name.span();
     let krate = located(&adapter.krate, span);
-    let columns = model.columns().map(|field| {
+    // Of a column whose name could not be read, an error says so. The field's name would be another column.
+    let is_known = |field: &&EntityField<'_>| !field.attrs.is_column_unknown;
+    let columns = model.columns().filter(is_known).map(|field| {
         let (ty, mut column) = (field.ty(), field.diesel_column().clone());
         let span = ty.span();
         column.set_span(span.resolved_at(column.span()));
@@ -59,7 +63,7 @@ pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
         };
         quote_spanned!(span=> #table::#column: #how #ty)
     });
-    let returned = model.returning().map(|field| {
+    let returned = model.returning().filter(is_known).map(|field| {
         let (ty, mut column) = (field.ty(), field.diesel_column().clone());
         let span = ty.span();
         column.set_span(span.resolved_at(column.span()));
@@ -85,11 +89,30 @@ pub(super) struct Key {
 
 /// The bound that the type of a key field has to meet.
 #[derive(Clone, Copy)]
-enum Demand {
+pub(super) enum Demand {
     Key,
     Part,
     /// That of the first part, in the order of whose column rows are.
     LeadingPart,
+}
+
+impl Demand {
+    /// Returns the bound of a part of a key.
+    pub(super) fn of_part(place: usize) -> Self {
+        match place {
+            0 => Self::LeadingPart,
+            _ => Self::Part,
+        }
+    }
+
+    /// Returns the trait, located at the field's type.
+    pub(super) fn bound(self, private: &TokenStream, span: Span) -> TokenStream {
+        match self {
+            Self::Key => quote_spanned!(span=> #private::KeyField),
+            Self::Part => quote_spanned!(span=> #private::PartField),
+            Self::LeadingPart => quote_spanned!(span=> #private::LeadingField),
+        }
+    }
 }
 
 impl Key {
@@ -132,13 +155,10 @@ impl Key {
         let types: Vec<_> = keys.iter().map(|key| key.ty()).collect();
         let places: Vec<_> = (0..keys.len()).map(syn::Index::from).collect();
         let names = keys.iter().map(|key| &key.column);
-        let bounds = types.iter().enumerate().filter_map(|(place, ty)| {
-            let demand = match place {
-                0 => Demand::LeadingPart,
-                _ => Demand::Part,
-            };
-            key_bound(model, private, ty, demand)
-        });
+        let bounds = types
+            .iter()
+            .enumerate()
+            .filter_map(|(place, ty)| key_bound(model, private, ty, Demand::of_part(place)));
         Self {
             ty: quote!(#private::KeyFields<(#(#types),*)>),
             functions: quote! {
@@ -424,11 +444,29 @@ fn key_bound(
         return None;
     }
     let span = ty.span();
-    let private = private.at(span);
-    Some(match demand {
-        Demand::Key => quote_spanned!(span=> #ty: #private::KeyField),
-        Demand::Part => quote_spanned!(span=> #ty: #private::PartField),
-        Demand::LeadingPart => quote_spanned!(span=> #ty: #private::LeadingField),
+    let bound = demand.bound(&private.at(span), span);
+    Some(quote_spanned!(span=> #ty: #bound))
+}
+
+/// Checks how many bytes a key of several columns has, at the type of its first field. Without this, only `cargo build`
+/// reports a key that is too long, in the code of `ordid-core`. The lengths of type parameters are not known here.
+pub(super) fn key_length(model: &Entity<'_>, private: &Private<'_>) -> Option<TokenStream> {
+    let keys = model.keys();
+    if keys.len() < 2 || !model.input.generics.params.is_empty() {
+        return None;
+    }
+    let types = keys.iter().map(|key| key.ty());
+    let span = keys[0].ty().span();
+    let at_key = private.at(span);
+    Some(quote_spanned! {span=>
+        // Located at the field's type: to Clippy, the user wrote it.
+        #[allow(clippy::absolute_paths)]
+        const _: () = {
+            // A type that is no part of a key is reported elsewhere, and has no bytes here.
+            #[allow(unused_imports)]
+            use #at_key::NoPart as _;
+            #at_key::check_key_length(&[#(#private::PartOf::<#types>::BYTES),*]);
+        };
     })
 }
 

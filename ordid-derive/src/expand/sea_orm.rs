@@ -2,11 +2,12 @@
 //! implements the traits for its `ActiveModel`.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned as _;
 
 use super::{
-    Private,
-    ordered_key::{columns, names, parents, returned, uncounted, version},
+    Private, located,
+    ordered_key::{Demand, columns, key_length, names, parents, returned, uncounted, version},
 };
 use crate::{
     attr::adapter_path,
@@ -20,17 +21,28 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let given = model.attrs.sea_orm_crate.clone();
     let krate = given.or_else(|| adapter_path(&word));
     let keys = model.keys();
+    let key_length = key_length(model, private);
     let keys = match &keys[..] {
         [_, _, ..] => {
             let idents = keys.iter().map(|key| key.ident);
             let types = keys.iter().map(|key| key.ty());
             let names = keys.iter().map(|key| &key.column);
             let places = (0..keys.len()).map(syn::Index::from);
-            quote!(keys #(#idents: #types = #names at #places),*;)
+            let bounds = keys.iter().enumerate().map(|(place, key)| {
+                let ty = key.ty();
+                let span = ty.span();
+                let private = private.at(span);
+                let bound = Demand::of_part(place).bound(&private, span);
+                quote_spanned!(span=> #private::Option<#ty>: #bound)
+            });
+            quote!(keys #(#idents: #types = #names at #places),* where { #(#bounds),* };)
         }
         _ => {
             let (key, key_type) = (key.ident, key.ty());
-            quote!(#key: #key_type;)
+            let span = key_type.span();
+            let krate = krate.as_ref().map(|krate| located(krate, span));
+            let bound = quote_spanned!(span=> #key_type: #krate::engine::InModel);
+            quote!(#key: #key_type where { #bound };)
         }
     };
     let names = names(model, private);
@@ -83,5 +95,6 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
             #read
         }
         #columns
+        #key_length
     }
 }

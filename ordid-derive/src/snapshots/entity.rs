@@ -1,5 +1,6 @@
 // struct OrderLine { id: OrderLineId, note: String, remark: String }
 
+#[allow(deprecated)]
 const _: () = {
     #[allow(trivial_bounds)]
     #[automatically_derived]

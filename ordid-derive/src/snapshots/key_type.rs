@@ -1,5 +1,6 @@
 // pub struct OrderId(Uuid);
 
+#[allow(deprecated)]
 const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::KeyType for OrderId {

@@ -10,7 +10,7 @@ pub struct AuthorId(Uuid);
 
 /// An author.
 #[sea_orm::model]
-#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+#[derive(Clone, Debug, PartialEq, Eq, OrderedKey, DeriveEntityModel)]
 #[sea_orm(table_name = "author")]
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]

@@ -12,7 +12,7 @@ pub struct PostId(Uuid);
 
 /// A post.
 #[sea_orm::model]
-#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+#[derive(Clone, Debug, PartialEq, Eq, OrderedKey, DeriveEntityModel)]
 #[sea_orm(table_name = "post")]
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]

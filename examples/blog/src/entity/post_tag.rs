@@ -13,7 +13,7 @@ pub struct PostTagId(Uuid);
 /// A post has a tag. It has a key of its own, by which a unit of work knows each row; that a pair is
 /// there once is a constraint.
 #[sea_orm::model]
-#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+#[derive(Clone, Debug, PartialEq, Eq, OrderedKey, DeriveEntityModel)]
 #[sea_orm(table_name = "post_tag")]
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
