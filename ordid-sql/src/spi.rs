@@ -38,8 +38,9 @@
 //! - The last arm takes any other engine, and is a `compile_error!` that names those that exist.
 //! - A `macro_rules!` is exported as `#[macro_export] macro_rules! __engine`, and then as
 //!   `pub use crate::__engine as engine`, beside `pub mod engine`. It names everything by `$crate`, since the user's
-//!   crate may have neither the library nor ordid under its usual name. A feature of the adapter cannot be asked for
-//!   inside its body: there, `cfg` would ask for the features of the user's crate.
+//!   crate may have neither the library nor ordid under its usual name. Its parameters and variables begin with `__`:
+//!   the user's module may have a constant or a unit struct `value`. A feature of the adapter cannot be asked for inside
+//!   its body: there, `cfg` would ask for the features of the user's crate.
 //!
 //! ## Rows
 //!
