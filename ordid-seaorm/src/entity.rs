@@ -96,8 +96,8 @@ impl<K> IsPrimaryKey<K> for K {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no column for SeaORM",
     label = "no column declared",
-    note = "add it to the key type: `#[derive(ordid::KeyType)] #[ordid(sea_orm)] struct OrderId(uuid::Uuid);`, or say which, \
-            `#[ordid(sea_orm(uuid))]`"
+    note = "add it to the key type: `#[derive(ordid::KeyType)] #[ordid(sea_orm)] struct OrderId(uuid::Uuid);`, or say \
+            which, `#[ordid(sea_orm(uuid))]`"
 )]
 #[doc(hidden)]
 pub trait HasColumn {}

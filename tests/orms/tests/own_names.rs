@@ -1,5 +1,5 @@
-//! As `derived_own_names.rs` of `ordid-tests`, of the other adapters: a column that Diesel's `table!` makes a unit struct of,
-//! and `use schema::settings::dsl::*` brings into scope, is no parameter in derived code.
+//! As `derived_own_names.rs` of `ordid-tests`, for the other adapters. Diesel's `table!` makes a unit struct of each column,
+//! and `use schema::settings::dsl::*` brings them into scope. Derived code has parameters of the same names.
 
 #![allow(
     dead_code,
