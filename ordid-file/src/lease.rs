@@ -40,8 +40,8 @@ use crate::{locked, record::Record, slots::Slots};
 /// - **Whole**: two records are written in turn, each with a checksum. A file with no valid record is passed over; if no
 ///   other node can be taken, it is an error.
 /// - **Alone**: a node's file is locked while its grant is held, and until this is dropped or the process ends,
-///   `kill -9` included: no time to live is waited for. Use in a forked child is an error; it has to open
-///   another.
+///   `kill -9` included: no time to live is waited for. If the process is killed, a forked child of it keeps the lock as
+///   long as it lives. Use in a forked child is an error; it has to open another.
 /// - **Original**: a file that was copied, or was deleted and restored from a copy, is refused, since it does not
 ///   say what was used in between. It is known by its inode (on Unix) and by the time at which it was made (inodes
 ///   are reused). Three things cannot be noticed: a snapshot of the whole disk or machine, an older content that is
@@ -295,7 +295,9 @@ impl NodeAllocator for FileLease {
             let (folder, nodes) = (self.folder.display(), self.terms.nodes());
             Error::coordination(
                 CoordinationFailure::NoFreeNode,
-                format!("processes of this machine have all nodes {nodes:?} of {folder}"),
+                format!(
+                    "processes of this machine, or their forked children, have all nodes {nodes:?} of {folder}"
+                ),
             )
         }))
     }

@@ -41,8 +41,8 @@ const PAGE: usize = 1_000;
 /// live](LeaseTerms::ttl) of the terms.
 ///
 /// A session may go on after a holder has stopped. If a release failed, the next [`acquire`](AsyncNodeAllocator::acquire) of
-/// this value or of a clone gives the node back. If a renewal was not answered, and its holder has not renewed since, `acquire`
-/// does the same after the time to live.
+/// this value or of a clone gives the node back. If a renewal was not answered, and its holder has not renewed since,
+/// `acquire` does the same after the time to live.
 ///
 /// The store's clock is the clock of the leader, which stamps each write.
 #[derive(Debug, Clone)]
@@ -280,7 +280,8 @@ impl Tree<'_> {
         self.give_back(node, epoch).await;
     }
 
-    /// Gives back a node whose holder has stopped. If that fails, the next [`acquire`](AsyncNodeAllocator::acquire) tries again.
+    /// Gives back a node whose holder has stopped. If that fails, the next [`acquire`](AsyncNodeAllocator::acquire) tries
+    /// again.
     async fn give_back(&self, node: u64, epoch: u64) {
         let given_back = match self.read(node).await {
             Ok(stored) if stored.record.epoch == epoch => self.try_disown(node).await.is_ok(),

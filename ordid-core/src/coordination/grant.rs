@@ -146,8 +146,8 @@ impl LeaseTerms {
     pub const TTL: Duration = Duration::from_secs(10);
     /// How far ahead of the store's clock a grant may reach by default.
     pub const MAX_AHEAD: Duration = Duration::from_secs(10);
-    /// How much longer than the window [`max_ahead`](Self::max_ahead) has to be. A grant begins at the clock of its holder, and
-    /// is compared with the store's. Synchronized clocks differ by less than this.
+    /// How much longer than the window [`max_ahead`](Self::max_ahead) has to be. A grant begins at the clock of its holder,
+    /// and is compared with the store's. Synchronized clocks differ by less than this.
     pub const MARGIN: Duration = Duration::from_secs(1);
 
     /// Makes terms with the default times. `nodes` are the nodes to choose from: all that the layout has bits for, or
@@ -176,8 +176,8 @@ impl LeaseTerms {
     /// process that dies leaves up to a window of time unused.
     ///
     /// [`max_ahead`](Self::max_ahead) has to be longer by a second ([`MARGIN`](Self::MARGIN)), because the clocks of process
-    /// and store differ. If the only free node is that of a process that has just died, its next grant ends two windows ahead
-    /// of the clock, so two windows and a second are better. For a long window, set the other two times first.
+    /// and store differ. If the only free node is that of a process that has just died, its next grant ends two windows
+    /// ahead of the clock, so two windows and a second are better. For a long window, set the other two times first.
     ///
     /// # Errors
     ///
@@ -441,9 +441,9 @@ pub trait NodeAllocator: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`renew`](Self::renew). A release that was [`Unavailable`](CoordinationFailure::Unavailable) may be repeated. After an
-    /// error the node becomes free when its holder has been silent long enough; in ZooKeeper, when its session has ended or
-    /// acquires a node.
+    /// As [`renew`](Self::renew). A release that was [`Unavailable`](CoordinationFailure::Unavailable) may be repeated.
+    /// After an error the node becomes free when its holder has been silent long enough; in ZooKeeper, when its session has
+    /// ended or acquires a node.
     fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error>;
 
     /// Returns the terms of the store's grants.

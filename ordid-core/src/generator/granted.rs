@@ -422,8 +422,8 @@ where
     /// Closes the generator. It makes no more keys from then on. Returns the grant and the newest time that its keys
     /// may carry, both for [`NodeAllocator::release`](crate::coordination::NodeAllocator::release).
     ///
-    /// In the child of a fork, which can neither use the grant nor release it, this and [`grant`](Self::grant) may return the
-    /// grant that the generator was made with.
+    /// In the child of a fork, which can neither use the grant nor release it, this and [`grant`](Self::grant) may return
+    /// the grant that the generator was made with.
     pub fn close(&self) -> (Grant, Option<Timestamp>) {
         let Some(mut held) = self.held() else {
             return (self.first_grant, self.newest());

@@ -84,7 +84,7 @@ fn holders_have_different_nodes_and_one_too_many_is_told() {
     assert_eq!(
         none.to_string(),
         format!(
-            "no node is free: processes of this machine have all nodes 8..11 of {}",
+            "no node is free: processes of this machine, or their forked children, have all nodes 8..11 of {}",
             folder.display()
         )
     );

@@ -294,8 +294,8 @@ impl<S: StoreDriver, K: NodeKind<S::Dialect>> fmt::Debug for Nodes<S, K> {
 }
 
 /// Returns whether the row that was read is older than the grant. It may be that of a server that is behind, such as the standby
-/// to which a router sends what only reads. The change goes to the primary, and so decides. Where each member of a cluster takes
-/// changes, it is made on the same member, which [waits](LeaseDialect::wait_for_others) for the others.
+/// to which a router sends what only reads. The change goes to the primary, and so decides. Where each member of a cluster
+/// takes changes, it is made on the same member, which [waits](LeaseDialect::wait_for_others) for the others.
 fn went_back(error: &Error) -> bool {
     error.coordination_failure() == Some(CoordinationFailure::CeilingRegressed)
 }

@@ -22,8 +22,8 @@ pub trait LeaseDialect: StatementDialect {
     /// A script that each new connection runs first: what statements rely on, whatever the server's defaults are.
     /// Empty where they rely on nothing.
     const SESSION: &'static str = "";
-    /// A query with a row, a number, on a member of a cluster whose members all take writes. The number says which cluster it
-    /// is. Empty where there is no such cluster.
+    /// A query with a row, a number, on a member of a cluster whose members all take writes. The number says which cluster
+    /// it is. Empty where there is no such cluster.
     const CLUSTER: &'static str = "";
 
     /// Returns a script for a new connection to such a member, which may be behind the others: each later statement waits

@@ -58,8 +58,8 @@ impl LeaseDialect for MySql {
         "SET SESSION autocommit = 1; SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
     const CLUSTER: &'static str = MYSQL_IS_GALERA;
 
-    /// What a server waits for on its own account stays. Sources: `wsrep_sync_wait` (1: reads, 2: UPDATE and DELETE, 4: INSERT)
-    /// in MariaDB's documentation, `group_replication_consistency` in MySQL's manual. MySQL has it from 8.0.14 on.
+    /// What a server waits for on its own account stays. Sources: `wsrep_sync_wait` (1: reads, 2: UPDATE and DELETE, 4:
+    /// INSERT) in MariaDB's documentation, `group_replication_consistency` in MySQL's manual. MySQL has it from 8.0.14 on.
     fn wait_for_others(cluster: i64) -> &'static str {
         if cluster == 1 {
             "SET SESSION wsrep_sync_wait = @@SESSION.wsrep_sync_wait | 7"

@@ -307,8 +307,8 @@ async fn lost_release(url: String) -> Outcome {
     Ok(())
 }
 
-/// F16 of a renewal, after which the holder stops: its release is refused, and nobody holds the node, though the session goes
-/// on.
+/// F16 of a renewal, after which the holder stops: its release is refused, and nobody holds the node, though the session
+/// goes on.
 async fn lost_renewal_and_release(url: String) -> Outcome {
     let (proxy, through) = through_proxy(&url).await?;
     let [_, lease] = new_through(&url, &through, "lost-renewal-released-0").await?;
