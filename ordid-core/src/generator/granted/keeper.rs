@@ -431,7 +431,7 @@ impl<S: Slotted, C, E> fmt::Debug for LeaseKeeper<S, C, E> {
 }
 
 /// A thread that keeps a generator's grant. Dropping this value closes the generator and gives the node back, which
-/// waits for the store. In the child of a fork there is no such thread, and dropping does nothing.
+/// waits for the store, for three answers at most. In the child of a fork there is no such thread, and dropping does nothing.
 pub struct LeaseThread<S, C, E>
 where
     S: Slotted<Node: TryFrom<u64>>,
