@@ -42,10 +42,7 @@ impl Clock for RowClock {
     fn now_with_nanos(&self) -> (Timestamp, u32) {
         let micros = self.0.load(Ordering::Relaxed);
         let nanos = u32::try_from(micros % 1000 * 1000).expect("it is below a million");
-        (
-            Timestamp::from_unix_millis(micros / 1000).unwrap_or(Timestamp::MIN),
-            nanos,
-        )
+        (Timestamp::saturating_from_unix_millis(micros / 1000), nanos)
     }
 }
 
@@ -103,12 +100,26 @@ impl KeyMaker {
             self.clock
                 .0
                 .store(micros.max(self.floor), Ordering::Relaxed);
-            let key = self.generator.generate().map_err(cannot)?;
+            let time = self.clock.now();
+            let mut key = self.generator.generate().map_err(cannot)?;
+            // The generator's own state may end long before its keys do, and stands still from there on.
+            if key.timestamp().is_some_and(|reached| reached < time) {
+                key = self.generator.generate_at(time).map_err(cannot)?;
+            }
             match self.last {
                 // An earlier run has ended inside this millisecond, with a higher count: the next one is free.
                 Some(last) if key <= last => {
-                    let time = last.timestamp().map_or(0, |time| time.as_unix_millis());
-                    self.floor = (time + 1).max(self.floor / 1000 + 1) * 1000;
+                    let used = last.timestamp().map_or(0, Timestamp::as_unix_millis);
+                    let next = (used + 1).max(self.floor / 1000 + 1);
+                    if next > Timestamp::MAX.as_unix_millis() {
+                        return Err(Failure::could_not(format_args!(
+                            "no key can be made: a key of `{}` is there whose time, {}, is the last one that these keys \
+                             can have",
+                            self.scheme.name,
+                            Timestamp::MAX
+                        )));
+                    }
+                    self.floor = next * 1000;
                 }
                 _ => {
                     self.last = Some(key);
@@ -392,14 +403,59 @@ mod tests {
         }
     }
 
+    const SCHEMES: [&str; 4] = [
+        "uuid_v7",
+        "uuid_v7_unguessable",
+        "uuid_v7_sub_millis",
+        "ulid",
+    ];
+
+    #[test]
+    fn keys_of_far_times_have_these_times_and_rise() {
+        for scheme in SCHEMES {
+            let plan = plan(scheme);
+            let mut maker = KeyMaker::new(&plan, "").expect("the scheme has a generator");
+            let mut keys = vec![maker.next(1_700_000_000_000_000).expect("there is a key")];
+            // The year 9999, in which a generator's own state has ended.
+            let far = 253_402_214_400_000_i64;
+            for row in 0..40 {
+                if row == 20 {
+                    // A new run.
+                    maker = KeyMaker::new(&plan, &maker.last()).expect("it has one again");
+                }
+                keys.push(maker.next(far * 1000).expect("there is a key"));
+            }
+            keys.push(maker.next(i64::MAX).expect("there is a last time"));
+            assert!(keys.is_sorted_by(|a, b| a < b), "{scheme}: {keys:?}");
+            let time = |key: &AnyKey| key.timestamp().map(Timestamp::as_unix_millis);
+            assert_eq!(time(&keys[1]), u64::try_from(far).ok(), "{scheme}");
+            assert_eq!(keys[41].timestamp(), Some(Timestamp::MAX), "{scheme}");
+        }
+    }
+
+    #[test]
+    fn there_is_an_error_above_the_last_key() {
+        for scheme in SCHEMES {
+            let mut maker = KeyMaker::new(&plan(scheme), "ffffffffffff7fffbfffffffffffffff")
+                .expect("these are the bytes of a key");
+            for micros in [0, 1_700_000_000_000_000, i64::MAX] {
+                match maker.next(micros) {
+                    Err(Failure::CouldNot(message)) => assert_eq!(
+                        message,
+                        format!(
+                            "no key can be made: a key of `{scheme}` is there whose time, +10889-08-02T05:31:50.655Z, is the last \
+                             one that these keys can have"
+                        )
+                    ),
+                    other => panic!("{scheme}: {other:?}"),
+                }
+            }
+        }
+    }
+
     #[test]
     fn keys_rise_with_the_rows_also_across_kills_inside_a_millisecond() {
-        for scheme in [
-            "uuid_v7",
-            "uuid_v7_unguessable",
-            "uuid_v7_sub_millis",
-            "ulid",
-        ] {
+        for scheme in SCHEMES {
             let plan = plan(scheme);
             let mut last = String::new();
             let mut keys = Vec::new();

@@ -11,8 +11,8 @@ use super::{
     model::{Plan, Table},
     request::{Draft, Refusals, Request},
     session::Session,
-    sqlite_ddl::{expression_over, has_content_of, has_word, index_computes},
-    subject::{article, creation_time, literal, named},
+    sqlite_ddl::{expression_over, has_content_of, index_computes, rowid_beside, uses_rowid},
+    subject::{LAST_MICROS, article, creation_time, literal, named, too_late},
     target::Target,
 };
 use crate::{database::text, engine::Engine, failure::Failure, near};
@@ -33,6 +33,12 @@ struct Rebuilt {
     moved: Moving,
     /// Its indexes and triggers.
     others: Vec<String>,
+    /// A name of its rowid, if it has one.
+    rowid: Option<&'static str>,
+    /// The column that is its rowid.
+    integer_key: Option<String>,
+    /// Whether it was analyzed.
+    has_statistics: bool,
 }
 
 fn quote(name: &str) -> String {
@@ -132,7 +138,7 @@ pub(crate) async fn draft(
         .number(&format!("SELECT count(*) FROM {}", quote(&name)))
         .await?;
     if let Some(column) = &created {
-        times(session, &name, column, row_count, &mut notes).await?;
+        times(session, &name, column, row_count, &mut refusals, &mut notes).await?;
     }
     let bytes = session
         .number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
@@ -332,7 +338,11 @@ async fn tables(
                 "{names} refers to a column of {name} that is moved itself"
             ));
         }
+        let (rowid, integer_key) = rowid(session, &name).await?;
         tables.push(Rebuilt {
+            rowid,
+            integer_key,
+            has_statistics: has_statistics(session, &name).await?,
             columns: session
                 .rows(&columns)
                 .await?
@@ -353,6 +363,48 @@ async fn tables(
     Ok(tables)
 }
 
+/// Returns a name of a table's rowid, and the column that is the rowid.
+async fn rowid(
+    session: &mut Session,
+    table: &str,
+) -> Result<(Option<&'static str>, Option<String>), Failure> {
+    if is_without_rowid(session, table).await? {
+        return Ok((None, None));
+    }
+    let name = literal(table);
+    let columns = session
+        .rows(&format!("SELECT name FROM pragma_table_xinfo({name})"))
+        .await?;
+    let columns: Vec<String> = columns.iter().map(|row| text(row, 0)).collect();
+    // Any other primary key has an index.
+    let integer_key = format!(
+        "SELECT name FROM pragma_table_info({name}) WHERE pk > 0 AND NOT EXISTS (SELECT 1 FROM pragma_index_list({name}) WHERE \
+         origin = 'pk')"
+    );
+    Ok((
+        rowid_beside(columns.iter().map(String::as_str)),
+        session.value(&integer_key).await?,
+    ))
+}
+
+async fn is_without_rowid(session: &mut Session, table: &str) -> Result<bool, Failure> {
+    let query = format!(
+        "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = {}",
+        literal(table)
+    );
+    Ok(session.number(&query).await? != 0)
+}
+
+/// Whether ANALYZE has left statistics of a table.
+async fn has_statistics(session: &mut Session, table: &str) -> Result<bool, Failure> {
+    let is_there = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1'";
+    let query = format!(
+        "SELECT 1 FROM sqlite_stat1 WHERE tbl = {} COLLATE NOCASE",
+        literal(table)
+    );
+    Ok(session.exists(is_there).await? && session.exists(&query).await?)
+}
+
 /// Decides whether the table becomes one `WITHOUT ROWID`: SQLite advises so if rows are not longer than a twentieth of a page
 /// (<https://sqlite.org/withoutrowid.html>).
 async fn loses_rowid(
@@ -361,11 +413,7 @@ async fn loses_rowid(
     notes: &mut Vec<String>,
 ) -> Result<bool, Failure> {
     let name = &table.name;
-    let is_without = format!(
-        "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = {}",
-        literal(name)
-    );
-    if session.number(&is_without).await? != 0 {
+    if is_without_rowid(session, name).await? {
         return Ok(false);
     }
     let stays =
@@ -373,13 +421,11 @@ async fn loses_rowid(
     let others = session
         .rows("SELECT name, sql FROM sqlite_schema WHERE type IN ('view', 'trigger') ORDER BY 1")
         .await?;
-    let uses_rowid = |sql: &str| {
-        ["rowid", "_rowid_", "oid"]
-            .iter()
-            .any(|word| has_word(sql, word))
-    };
     if let Some(other) = others.iter().find(|row| uses_rowid(&text(row, 1))) {
-        notes.push(format!("{stays}, since {} uses a rowid", text(other, 0)));
+        notes.push(format!(
+            "{stays}, since {} uses a rowid: rowids stay what they are until a VACUUM, which may change them",
+            text(other, 0)
+        ));
         return Ok(false);
     }
     let lengths: Vec<String> = table
@@ -405,12 +451,14 @@ async fn loses_rowid(
     Ok(true)
 }
 
-/// Notes rows whose time is none, or has not come yet.
+/// Notes rows whose time is none, or has not come yet. Refuses times that no key can have, such as nanoseconds, which are
+/// read as microseconds.
 async fn times(
     session: &mut Session,
     table: &str,
     column: &str,
     rows: i64,
+    refusals: &mut Refusals,
     notes: &mut Vec<String>,
 ) -> Result<(), Failure> {
     let micros = writer::micros_of(column);
@@ -435,6 +483,15 @@ async fn times(
         notes.push(format!(
             "{count} of {rows} rows {} a {column} in the future: their keys are above those of new rows; find them by `{future}`",
             have(count)
+        ));
+    }
+    let late = show(&format!("{micros} > {LAST_MICROS}"));
+    let count = format!("SELECT count(*) FROM ({late})");
+    let count = session.number(&count).await?;
+    if count > 0 {
+        let reason = too_late(column, rows, count, &late);
+        refusals.add(format!(
+            "{reason} (a number is read as seconds, milliseconds or microseconds by its size)"
         ));
     }
     Ok(())

@@ -14,6 +14,22 @@ const CONSTRAINTS: [&str; 10] = [
     "GENERATED",
 ];
 
+/// The names of the rowid, each as long as no column has it.
+const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
+
+/// Whether a statement, such as that of a trigger, uses a rowid.
+pub(crate) fn uses_rowid(sql: &str) -> bool {
+    ROWIDS.iter().any(|word| has_word(sql, word))
+}
+
+/// Returns a name of the rowid that no column has, if there is one.
+pub(crate) fn rowid_beside<'a>(
+    columns: impl Iterator<Item = &'a str> + Clone,
+) -> Option<&'static str> {
+    let is_free = |name: &&str| !columns.clone().any(|it| it.eq_ignore_ascii_case(name));
+    ROWIDS.into_iter().find(is_free)
+}
+
 /// Returns the statement that creates the table under another name, which is quoted, with another type for these columns.
 /// A column comes with whether it is the key.
 ///

@@ -1,5 +1,6 @@
 //! The tables of a move, as the files of the engines share them.
 
+use ordid_core::clock::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -266,6 +267,19 @@ pub(crate) fn notes_of_times(
         ));
     }
     notes
+}
+
+/// The last microsecond since 1970 that a key can have. The clocks of all schemes have 48 bits of milliseconds.
+pub(crate) const LAST_MICROS: u64 = Timestamp::MAX.as_unix_millis() * 1000 + 999;
+
+/// The reason to refuse rows whose times no key can have, which a query shows.
+pub(crate) fn too_late(column: &str, rows: i64, late: i64, query: &str) -> String {
+    let have = if late == 1 { "has" } else { "have" };
+    format!(
+        "{late} of {rows} rows {have} a {column} after {}, the last time that a key can have: find them by `{query}`, and correct \
+         them, or name another column by --created",
+        Timestamp::MAX
+    )
 }
 
 /// Returns a table's name behind its schema, for people.

@@ -138,6 +138,10 @@ pub(crate) struct Definition {
     pub(crate) is_autoincrement: bool,
     /// The names of all tables, views and indexes of the file.
     pub(crate) taken: std::sync::Arc<[String]>,
+    /// A view or trigger of the file that uses a rowid, perhaps this table's.
+    pub(crate) rowid_user: Option<String>,
+    /// A name of its rowid that no column has.
+    pub(crate) rowid: Option<&'static str>,
 }
 
 impl Table {

@@ -317,6 +317,7 @@ struct Rebuilt<'a> {
     old: TableName,
     new: TableName,
     create: String,
+    columns: Vec<String>,
     values: Vec<String>,
 }
 
@@ -371,7 +372,7 @@ fn script(context: &Context<'_>, tables: &[&Table], findings: &[&Finding]) -> St
         send(it.create.clone());
         send(format!(
             "INSERT INTO {new} ({}) SELECT {} FROM {old}",
-            sql.names(&it.definition.columns),
+            it.columns.join(", "),
             it.values.join(", ")
         ));
         send(format!("ALTER TABLE {new} RENAME TO {name}"));
@@ -473,9 +474,11 @@ fn plan<'a>(
             &declared,
         )?;
     }
-    if gets_own_tree(context, table, findings) {
+    let is_without_rowid = gets_own_tree(context, table, findings);
+    if is_without_rowid {
         create = without_rowid(&create);
     }
+    let mut columns: Vec<String> = definition.columns.iter().map(|it| sql.name(it)).collect();
     let values = definition.columns.iter().map(|name| {
         let quoted = sql.name(name);
         let Some(column) = changed.iter().find(|column| column.name == *name) else {
@@ -489,8 +492,20 @@ fn plan<'a>(
             false => quoted,
         }
     });
+    let mut values: Vec<String> = values.collect();
+    // Others may have notes of the rows by their rowids, such as a full-text index.
+    let becomes_the_rowid = changed.iter().any(|it| is_almost_the_rowid(table, it));
+    if let Some(rowid) = definition.rowid
+        && table.storage == Storage::Rowid
+        && !is_without_rowid
+        && !becomes_the_rowid
+    {
+        columns.push(rowid.to_owned());
+        values.push(rowid.to_owned());
+    }
     Ok(Rebuilt {
-        values: values.collect(),
+        columns,
+        values,
         table,
         definition,
         old,
@@ -499,7 +514,7 @@ fn plan<'a>(
     })
 }
 
-/// Whether the primary key is to order the rows. Random keys had better not.
+/// Whether the primary key is to order the rows. Random keys had better not, and a table whose rowid is used must not.
 fn gets_own_tree(context: &Context<'_>, table: &Table, findings: &[&Finding]) -> bool {
     let Some(primary) = table.primary() else {
         return false;
@@ -524,7 +539,9 @@ fn gets_own_tree(context: &Context<'_>, table: &Table, findings: &[&Finding]) ->
             .column(name)
             .is_some_and(|column| is_almost_the_rowid(table, column))
     });
+    let is_rowid_used = (table.definition.as_ref()).is_some_and(|it| it.rowid_user.is_some());
     table.storage == Storage::Rowid
+        && !is_rowid_used
         && !is_integer
         && !is_random
         && findings.iter().any(is_about_the_key)

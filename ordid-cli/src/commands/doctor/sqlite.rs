@@ -11,7 +11,12 @@ use super::{
     session::{Session, number},
     sql::Sql,
 };
-use crate::{database::text, engine::Engine, failure::Failure};
+use crate::{
+    database::text,
+    engine::Engine,
+    failure::Failure,
+    migration::sqlite_ddl::{rowid_beside, uses_rowid},
+};
 
 const SQL: Sql = Sql(Engine::Sqlite);
 
@@ -54,6 +59,11 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
     };
     let taken = session.catalog("SELECT name FROM sqlite_schema").await?;
     let taken: Arc<[String]> = taken.iter().map(|row| text(row, 0)).collect();
+    let codes = session
+        .catalog("SELECT name, sql FROM sqlite_schema WHERE type IN ('view', 'trigger') ORDER BY 1")
+        .await?;
+    let rowid_user = codes.iter().find(|row| uses_rowid(&text(row, 1)));
+    let rowid_user = rowid_user.map(|row| text(row, 0));
     let mut tables = Vec::new();
     for row in session.catalog(list).await? {
         let (name, has_no_rowid) = (text(&row, 0), text(&row, 1) == "1");
@@ -89,6 +99,12 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
                 by: "rowid".to_owned(),
             }),
         };
+        let definition = Definition {
+            rowid_user: rowid_user.clone(),
+            rowid: rowid_beside(columns.iter().map(|column| column.name.as_str()))
+                .filter(|_| !has_no_rowid),
+            ..definition(session, &quoted, text(&row, 2), sequence.is_some(), &taken).await?
+        };
         tables.push(Table {
             name: TableName { schema: None, name },
             rows: None,
@@ -106,9 +122,7 @@ pub(crate) async fn tables(session: &mut Session) -> Result<Vec<Table>, Failure>
             references: references(session, &quoted).await?,
             dangling: Vec::new(),
             insertion,
-            definition: Some(
-                definition(session, &quoted, text(&row, 2), sequence.is_some(), &taken).await?,
-            ),
+            definition: Some(definition),
             sample: Default::default(),
         });
     }
@@ -142,6 +156,8 @@ async fn definition(
             .collect(),
         is_autoincrement,
         taken: Arc::clone(taken),
+        rowid_user: None,
+        rowid: None,
     })
 }
 

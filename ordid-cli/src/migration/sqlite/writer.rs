@@ -49,13 +49,16 @@ pub(super) fn micros_of(column: &str) -> String {
 }
 
 /// Shows the rows whose reference is to no row.
+///
+/// The sign takes the affinity from a reference, so that the key's is applied to its value, as a foreign key does. Otherwise
+/// the reference 7 in a column of integers would find the key `'007'`, too.
 pub(super) fn dangling(table: &str, column: &str, parent: &str, key: &str) -> Check {
     let column_name = quote(column);
     Check::of_rows(
         format!("rows of {table} whose {column} is not in {parent}"),
         format!(
             "SELECT * FROM {} AS it WHERE it.{column_name} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {} AS o WHERE o.{} = \
-             it.{column_name})",
+             +it.{column_name})",
             quote(table),
             quote(parent),
             quote(key)
@@ -112,8 +115,23 @@ impl Writer<'_> {
         }
     }
 
+    /// Returns the name by which the copy of a table gets the rowids of its rows, of which others may have notes, such as a
+    /// full-text index. `None` if a column has them already, or the copy has none.
+    fn kept_rowid(&self, table: &Rebuilt, is_back: bool) -> Option<&'static str> {
+        let is_in_a_column = table.integer_key.as_ref().is_some_and(|key| {
+            // Of another type it is not the rowid any more.
+            is_back || !table.moved.iter().any(|(moved, _)| moved == key)
+        });
+        let loses_it = self.is_without_rowid && table.name == self.tables[0].name;
+        table.rowid.filter(|_| !is_in_a_column && !loses_it)
+    }
+
     /// Copies each table into one of the new definition, which takes its place.
-    fn copies(&self, create: impl Fn(&Rebuilt) -> String, value: &str, by: &str) -> Vec<String> {
+    fn copies(&self, create: impl Fn(&Rebuilt) -> String, is_back: bool) -> Vec<String> {
+        let (value, by) = match is_back {
+            true => ("old_key", "new_key"),
+            false => ("new_key", "old_key"),
+        };
         let mut sql = Vec::new();
         for table in self.tables {
             let new = quote(&named("ordid_new_", &table.name, ""));
@@ -121,7 +139,7 @@ impl Writer<'_> {
             let definition = create(table);
             let has_sequence = has_word(&definition, "AUTOINCREMENT");
             sql.push(definition);
-            let columns: Vec<String> = table.columns.iter().map(|it| quote(it)).collect();
+            let mut columns: Vec<String> = table.columns.iter().map(|it| quote(it)).collect();
             // In the order of the new key, so that its pages are full.
             let is_key = |column: &String| {
                 table
@@ -133,19 +151,23 @@ impl Writer<'_> {
                 Some(at) => format!(" ORDER BY {}", at + 1),
                 None => String::new(),
             };
-            let values: Vec<String> = table
+            let mut values: Vec<String> = table
                 .columns
                 .iter()
                 .map(|it| match table.moved.iter().any(|(moved, _)| moved == it) {
                     true => format!(
                         // A reference to a row that is not there stays what it is, and the check finds it.
-                        "coalesce((SELECT m.{value} FROM {0} AS m WHERE m.{by} = it.{1}), it.{1})",
+                        "coalesce((SELECT m.{value} FROM {0} AS m WHERE m.{by} = +it.{1}), it.{1})",
                         self.map(),
                         quote(it)
                     ),
                     false => format!("it.{}", quote(it)),
                 })
                 .collect();
+            if let Some(rowid) = self.kept_rowid(table, is_back) {
+                columns.push(rowid.to_owned());
+                values.push(format!("it.{rowid}"));
+            }
             sql.push(format!(
                 "INSERT INTO {new} ({}) SELECT {} FROM {name} AS it{order}",
                 columns.join(", "),
@@ -157,6 +179,10 @@ impl Writer<'_> {
                 sql.extend(self.restored_sequence(&table.name));
             }
             sql.extend(table.others.iter().cloned());
+            // They went with the old table.
+            if table.has_statistics {
+                sql.push(format!("ANALYZE {name}"));
+            }
         }
         sql
     }
@@ -242,7 +268,7 @@ impl Writer<'_> {
                 self.kept_sequences(),
             ]);
         }
-        let mut statements = self.copies(create, "new_key", "old_key");
+        let mut statements = self.copies(create, false);
         let definitions = self.definitions();
         statements.extend([
             format!("DROP TABLE IF EXISTS {definitions}"),
@@ -332,7 +358,7 @@ impl Writer<'_> {
             ),
             format!("DELETE FROM {map} WHERE new_key NOT IN (SELECT {key} FROM {name})"),
         ]);
-        statements.extend(self.copies(create, "old_key", "new_key"));
+        statements.extend(self.copies(create, true));
         statements.extend(self.drops());
         Step {
             name: "rebuild".to_owned(),

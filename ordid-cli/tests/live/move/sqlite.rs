@@ -80,6 +80,13 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
             done_already,
         ),
         ("times_that_cannot_be_read_are_counted", times),
+        ("times_that_no_key_can_have_are_refused", nanoseconds),
+        ("rows_keep_their_rowids_both_ways", rowids),
+        (
+            "a_reference_that_is_compared_by_another_affinity_finds_its_row",
+            affinities,
+        ),
+        ("the_statistics_of_the_tables_are_made_again", statistics),
         ("commands_that_are_printed_can_be_run", commands),
         ("a_locked_file_is_given_up_after_the_attempts", locked),
         ("a_finish_fails_if_a_rollback_was_faster", faster_rollback),
@@ -987,6 +994,149 @@ fn times() -> Result {
         .find(|line| line.contains("3 of 5"))
         .and_then(|line| line.split('`').nth(1));
     assert_eq!(rows(&place.file, query.ok_or("no query")?)?.len(), 3);
+    Ok(())
+}
+
+/// Go's `UnixNano` is read as microseconds, of a year that no key has room for.
+fn nanoseconds() -> Result {
+    let place = Place::new(
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, created_at INTEGER); INSERT INTO orders (created_at) VALUES (1700000000), \
+         (1700000000000000000), (1700000000000000001)",
+    )?;
+    let line = place.no_plan()?;
+    expect(
+        &line,
+        &[
+            "2 of 3 rows have a created_at after +10889-08-02T05:31:50.655Z, the last time that a key can have",
+            "or name another column by --created (a number is read as seconds, milliseconds or microseconds by its size)",
+        ],
+    );
+    let query = line.split('`').nth(1).ok_or("no query")?;
+    assert_eq!(rows(&place.file, query)?.len(), 2);
+    // The last time that a key can have is no reason.
+    place.script("UPDATE orders SET created_at = iif(id = 1, 281474976710655999, 1700000000)")?;
+    place.plan()?;
+    place.apply(&[])?;
+    let last = "SELECT max(substr(hex(id), 1, 12)) FROM orders";
+    assert_eq!(place.value(last)?, "FFFFFFFFFFFF");
+    Ok(())
+}
+
+/// A full-text index has its rows by the rowids of those that it was made of.
+fn rowids() -> Result {
+    let place = Place::new(
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, title TEXT);
+         CREATE VIRTUAL TABLE orders_fts USING fts5 (title);
+         CREATE TRIGGER orders_title AFTER INSERT ON orders BEGIN INSERT INTO orders_fts (rowid, title) VALUES (new.rowid, new.title); END;
+         CREATE TABLE lines (rowid TEXT, _rowid_ TEXT, order_id INTEGER REFERENCES orders (id), title TEXT);
+         CREATE TABLE heads (order_id INTEGER PRIMARY KEY REFERENCES orders (id), title TEXT);
+         CREATE TABLE others (id TEXT PRIMARY KEY, order_id INTEGER REFERENCES orders (id)) WITHOUT ROWID;
+         INSERT INTO orders VALUES (9, 'nine'), (2, 'two'), (5, 'five'), (1, 'one');
+         INSERT INTO lines (oid, order_id, title) VALUES (7, 9, 'seven'), (3, NULL, 'three'), (8, 1, 'eight');
+         INSERT INTO heads VALUES (5, 'five'), (9, 'nine');
+         INSERT INTO others VALUES ('a', 2)",
+    )?;
+    let found = "SELECT group_concat(o.title || o.rowid, ' ') FROM (SELECT rowid, title FROM orders ORDER BY rowid) o JOIN orders_fts f \
+                 ON f.rowid = o.rowid AND f.title = o.title";
+    let lines =
+        "SELECT group_concat(title || oid, ' ') FROM (SELECT oid, title FROM lines ORDER BY oid)";
+    let heads = "SELECT group_concat(title || rowid, ' ') FROM (SELECT rowid, title FROM heads ORDER BY rowid)";
+    let expected = [
+        (found, "one1 two2 five5 nine9"),
+        (lines, "three3 seven7 eight8"),
+        (heads, "five5 nine9"),
+    ];
+    expect(
+        &place.plan()?,
+        &[
+            "orders_title uses a rowid: rowids stay what they are until a VACUUM, which may change them",
+        ],
+    );
+    place.apply(&[])?;
+    for (query, rows) in expected {
+        assert_eq!(place.value(query)?, rows, "after the move: {query}");
+    }
+    place.script("INSERT INTO orders VALUES (x'ffff8c1fb09171d68b0e4b8e1f2d3c4b', 'ten')")?;
+    place
+        .script("UPDATE lines SET title = 'late' WHERE oid = 8; DELETE FROM lines WHERE oid = 3")?;
+    assert_eq!(place.value(found)?, "one1 two2 five5 nine9 ten10");
+    place.apply(&["--rollback"])?;
+    assert_eq!(place.value(found)?, "one1 two2 five5 nine9 ten10");
+    assert_eq!(place.value(lines)?, "seven7 late8");
+    assert_eq!(place.value(heads)?, "five5 nine9");
+    assert_eq!(
+        place.value(
+            "SELECT group_concat(id || title, ' ') FROM (SELECT * FROM orders ORDER BY id)"
+        )?,
+        "1one 2two 5five 9nine 10ten"
+    );
+    Ok(())
+}
+
+/// SQLite compares a reference by the affinity of the key: the number 7 refers to `'7'`, and not to `'007'`.
+fn affinities() -> Result {
+    let place = Place::new(
+        "CREATE TABLE orders (id TEXT PRIMARY KEY, name TEXT);
+         CREATE TABLE lines (n INTEGER PRIMARY KEY, order_id INTEGER REFERENCES orders (id));
+         CREATE TABLE notes (n INTEGER PRIMARY KEY, order_id REFERENCES orders (id));
+         INSERT INTO orders VALUES ('007', 'long'), ('7', 'short'), ('08', 'eight');
+         INSERT INTO lines VALUES (1, 7);
+         INSERT INTO notes VALUES (1, '007'), (2, 7);
+         PRAGMA foreign_key_check",
+    )?;
+    let names = |table: &str| {
+        format!(
+            "SELECT group_concat(name, ' ') FROM (SELECT o.name FROM {table} t JOIN orders o ON o.id = t.order_id ORDER BY t.n)"
+        )
+    };
+    place.plan()?;
+    place.apply(&[])?;
+    assert_eq!(place.value(&names("lines"))?, "short");
+    assert_eq!(place.value(&names("notes"))?, "long short");
+    place.apply(&["--rollback"])?;
+    assert_eq!(
+        place.value("SELECT group_concat(order_id) FROM lines")?,
+        "7"
+    );
+    assert_eq!(
+        place.value("SELECT group_concat(order_id, ' ') FROM notes")?,
+        "007 7"
+    );
+    // A number that no row has: SQLite's own check finds it, too.
+    let wrong = Place::new(
+        "PRAGMA foreign_keys = OFF; CREATE TABLE orders (id TEXT PRIMARY KEY); CREATE TABLE lines (order_id INTEGER REFERENCES orders \
+         (id)); INSERT INTO orders VALUES ('08'); INSERT INTO lines VALUES (8)",
+    )?;
+    assert_eq!(rows(&wrong.file, "PRAGMA foreign_key_check")?.len(), 1);
+    let line = wrong.no_plan()?;
+    expect(
+        &line,
+        &["1 row of lines has an order_id that is not in orders"],
+    );
+    let query = line.split('`').nth(1).ok_or("no query")?;
+    assert_eq!(rows(&wrong.file, query)?.len(), 1);
+    Ok(())
+}
+
+fn statistics() -> Result {
+    let tables =
+        "SELECT group_concat(tbl, ' ') FROM (SELECT DISTINCT tbl FROM sqlite_stat1 ORDER BY 1)";
+    let place = Place::new(&format!(
+        "{SMALL} CREATE INDEX lines_token ON lines (token); CREATE TABLE others (n INTEGER PRIMARY KEY, order_id INTEGER REFERENCES \
+         orders (id)); CREATE INDEX others_order ON others (order_id); INSERT INTO others VALUES (1, 1); ANALYZE orders; ANALYZE lines"
+    ))?;
+    assert_eq!(place.value(tables)?, "lines orders");
+    place.plan()?;
+    place.apply(&[])?;
+    assert_eq!(place.value(tables)?, "lines orders");
+    place.apply(&["--rollback"])?;
+    assert_eq!(place.value(tables)?, "lines orders");
+    // Without any statistics none are made.
+    let none = Place::new(SMALL)?;
+    none.plan()?;
+    none.apply(&[])?;
+    let has = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'";
+    assert_eq!(none.value(has)?, "0");
     Ok(())
 }
 

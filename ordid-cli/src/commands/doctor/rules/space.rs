@@ -5,7 +5,7 @@ use super::{
         findings::{Finding, NOT_THE_ROWID, SECOND_TREE, SPARSE_PAGES},
         model::{Kind, Storage},
     },
-    Context, Found, Key, bytes_text, grouped, is_random,
+    Context, Found, Key, bytes_text, grouped, is_random, plain,
 };
 use crate::engine::Engine;
 
@@ -100,11 +100,19 @@ fn second_tree(context: &Context<'_>, key: &Key<'_>) -> Option<Finding> {
             ..Found::default()
         }));
     }
+    let user = key.table.definition.as_ref();
+    let user = user.and_then(|it| it.rowid_user.as_deref());
     Some(key.finding(&SECOND_TREE, Found {
         message: "the rows are ordered by rowid, and the key has a tree of its own: WITHOUT ROWID needs one".to_owned(),
         query,
         cost,
-        is_rebuild: true,
+        fix: user.map_or_else(String::new, |user| {
+            format!(
+                "-- the table has to keep its rowid, which {} uses: let that use the key, and examine the file again",
+                plain(user)
+            )
+        }),
+        is_rebuild: user.is_none(),
         ..Found::default()
     }))
 }
