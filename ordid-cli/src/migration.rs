@@ -144,6 +144,22 @@ pub(crate) async fn check_triggers(session: &mut Session) -> Result<(), Failure>
     }
 }
 
+/// Refuses a table that PostgreSQL publishes, before a move gives it columns that subscribers do not have.
+///
+/// # Errors
+///
+/// One of the tables is published.
+pub(crate) async fn check_published(
+    session: &mut Session,
+    plan: &Plan,
+    phase: Phase,
+) -> Result<(), Failure> {
+    match (plan.engine, phase) {
+        (Engine::Postgres, Phase::Steps) => postgres::check_published(session, plan).await,
+        _ => Ok(()),
+    }
+}
+
 /// Refuses the steps of a phase that read rows while a policy of PostgreSQL hides some of them from this user. In a
 /// transaction that has used a table this says that its statements have seen all rows: a policy is changed under a lock
 /// that nobody else has meanwhile.

@@ -151,6 +151,7 @@ impl Arguments {
             migration::check_triggers(&mut session).await?;
         }
         migration::check_policies(&mut session, plan, entry.phase).await?;
+        migration::check_published(&mut session, plan, entry.phase).await?;
         if found.is_none() && entry.phase == Phase::Steps {
             let tables = migration::describe(&mut session, plan).await?;
             if let Some(difference) = model::difference(&plan.catalog, &tables) {

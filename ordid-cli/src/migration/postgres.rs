@@ -36,11 +36,31 @@ struct Found {
     known: Vec<String>,
     /// Whether the user may turn triggers off.
     is_quiet: bool,
-    has_update_triggers: bool,
+    /// The triggers of users that an UPDATE may run.
+    update_triggers: UpdateTriggers,
     /// The sequence that belongs to the key.
     sequence: Option<Sequence>,
     /// The statements that give the new columns the statistics targets and options of the old ones.
     options: Vec<String>,
+}
+
+/// The names of triggers that an UPDATE may run, by the sessions in which they run.
+#[derive(Debug, Default)]
+struct UpdateTriggers {
+    /// Those that `session_replication_role = replica` turns off.
+    ordinary: Vec<String>,
+    /// Those that it turns on: `ENABLE REPLICA`.
+    of_replicas: Vec<String>,
+    /// Those that always run: `ENABLE ALWAYS`.
+    always: Vec<String>,
+}
+
+impl Found {
+    /// Whether `apply` turns triggers off for the rows that it changes. It must not turn others on by that.
+    fn turns_triggers_off(&self) -> bool {
+        let triggers = &self.update_triggers;
+        self.is_quiet && !triggers.ordinary.is_empty() && triggers.of_replicas.is_empty()
+    }
 }
 
 /// A sequence that is dropped with its column.
@@ -110,7 +130,8 @@ pub(crate) async fn draft(
     let mut facts = Vec::new();
     let found = read(session, request, target, &mut refusals, &mut facts).await?;
     let created = created(request, &found, &mut refusals)?;
-    let mut notes = notes::dangers(session, &found, target, created.as_ref()).await?;
+    let mut notes =
+        notes::dangers(session, &found, target, created.as_ref(), &mut refusals).await?;
     notes.extend(facts);
     notes.extend(notes::facts(session, &found).await?);
     let catalog = catalog(session, &found.tables).await?;
@@ -277,7 +298,7 @@ async fn read(
         key,
         known: Vec::new(),
         is_quiet,
-        has_update_triggers: false,
+        update_triggers: UpdateTriggers::default(),
         sequence: None,
         options: Vec::new(),
     };
@@ -469,6 +490,39 @@ pub(crate) fn secured(tables: &[Moved]) -> Guard {
     )
 }
 
+/// Looks for tables that somebody publishes.
+pub(crate) fn published(tables: &[Moved]) -> Guard {
+    let tables: Vec<String> = tables
+        .iter()
+        .map(|it| {
+            let [title, schema, name] = [&it.title(), &it.schema, &it.name].map(|it| literal(it));
+            format!("({title}, {schema}, {name})")
+        })
+        .collect();
+    Guard::new(
+        "is published, and its subscribers do not have the new columns: replication would stop",
+        format!(
+            "SELECT DISTINCT it.title FROM (VALUES {}) AS it (title, schema, name) JOIN pg_publication_tables p ON p.schemaname = \
+             it.schema AND p.tablename = it.name ORDER BY 1",
+            tables.join(", ")
+        ),
+        "take it out of the publication until the move is finished",
+    )
+}
+
+/// Refuses a plan whose tables are published by now.
+pub(crate) async fn check_published(session: &mut Session, plan: &Plan) -> Result<(), Failure> {
+    let tables = family_by(session, plan.schema.as_deref(), &plan.name, TO_KEY).await?;
+    match tables.is_empty() {
+        true => Ok(()),
+        false => super::validate::guard(session, &published(&tables)).await,
+    }
+}
+
+/// The condition of foreign keys that refer to the primary key.
+const TO_KEY: &str = "EXISTS (SELECT 1 FROM pg_constraint p WHERE p.conrelid = f.confrelid AND p.contype = 'p' AND p.conkey && \
+                      f.confkey)";
+
 /// Returns the table and those that refer to it; none if the table is not there.
 pub(crate) async fn family(
     session: &mut Session,
@@ -502,8 +556,7 @@ async fn family_by(
 pub(crate) async fn describe(session: &mut Session, plan: &Plan) -> Result<Vec<Table>, Failure> {
     // The texts are those of the plan. Afterwards the users' triggers have their path again.
     session.execute(WITHOUT_PATH).await?;
-    let to_key = "EXISTS (SELECT 1 FROM pg_constraint p WHERE p.conrelid = f.confrelid AND p.contype = 'p' AND p.conkey && f.confkey)";
-    let tables = family_by(session, plan.schema.as_deref(), &plan.name, to_key).await?;
+    let tables = family_by(session, plan.schema.as_deref(), &plan.name, TO_KEY).await?;
     let found = catalog(session, &tables).await?;
     session.execute("RESET search_path").await?;
     Ok(found)

@@ -122,9 +122,19 @@ pub(super) async fn dependents(
             refusals.add(format!("{title} {}: {}", secured.what, secured.advice));
         }
         let triggers = format!(
-            "SELECT 1 FROM pg_trigger WHERE tgrelid = {regclass} AND NOT tgisinternal AND tgtype & 16 <> 0"
+            "SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = {regclass} AND NOT tgisinternal AND tgtype & 16 <> 0 ORDER BY 1"
         );
-        found.has_update_triggers |= session.exists(&triggers).await?;
+        for row in session.rows(&triggers).await? {
+            let all = &mut found.update_triggers;
+            let those = match text(&row, 1).as_str() {
+                "O" => &mut all.ordinary,
+                "R" => &mut all.of_replicas,
+                "A" => &mut all.always,
+                // It never runs.
+                _ => continue,
+            };
+            those.push(format!("{} of {title}", text(&row, 0)));
+        }
         table.indexes = indexes(session, &table, &regclass, target, refusals).await?;
         for (column, foreign_key) in table.references() {
             if !is_indexed(&table, column) {

@@ -8,8 +8,9 @@ use crate::{
     database::text,
     failure::Failure,
     migration::{
+        request::Refusals,
         session::{HIDDEN_LAG, Session},
-        subject::{self, literal},
+        subject::{self, LAST_MICROS, literal, too_late},
         target::Target,
     },
 };
@@ -20,9 +21,24 @@ pub(super) async fn dangers(
     found: &Found,
     target: &Target,
     created: Option<&FoundColumn>,
+    refusals: &mut Refusals,
 ) -> Result<Vec<String>, Failure> {
     let mut dangers = Vec::new();
-    if found.has_update_triggers && !found.is_quiet {
+    let triggers = &found.update_triggers;
+    if !triggers.always.is_empty() {
+        dangers.push(format!(
+            "triggers that are ENABLE ALWAYS also run for each row that apply changes, whoever applies: {}",
+            triggers.always.join(", ")
+        ));
+    }
+    if !triggers.ordinary.is_empty() && !triggers.of_replicas.is_empty() {
+        dangers.push(format!(
+            "the tables have triggers, which also run for each row that apply changes ({}): apply does not turn them off, as that would \
+             turn on those that are ENABLE REPLICA ({})",
+            triggers.ordinary.join(", "),
+            triggers.of_replicas.join(", ")
+        ));
+    } else if !triggers.ordinary.is_empty() && !found.is_quiet {
         dangers.push(
             "the tables have triggers, which also run for each row that apply changes; apply as a superuser, or since PostgreSQL 15 as \
              a role with GRANT SET ON PARAMETER session_replication_role, and they do not"
@@ -32,7 +48,7 @@ pub(super) async fn dangers(
     dangers.extend(code(session, found, target).await?);
     dangers.extend(markers(session).await?);
     match created {
-        Some(column) => times(session, found, column, &mut dangers).await?,
+        Some(column) => times(session, found, column, refusals, &mut dangers).await?,
         None => dangers.push(
             "no column says when a row was made: keys follow the order of the old key, and have made-up times, one row a \
              millisecond, that end when the move begins (name the column by --created)"
@@ -56,11 +72,14 @@ pub(super) async fn dangers(
 /// Returns what one should know besides.
 pub(super) async fn facts(session: &mut Session, found: &Found) -> Result<Vec<String>, Failure> {
     let mut facts = Vec::new();
-    if found.has_update_triggers && found.is_quiet {
-        facts.push(
-            "the tables have triggers: they do not run for the rows that apply changes (session_replication_role = replica)"
-                .to_owned(),
-        );
+    if found.turns_triggers_off() {
+        let others = match found.update_triggers.always.is_empty() {
+            true => "the tables have triggers: they",
+            false => "the other triggers of the tables",
+        };
+        facts.push(format!(
+            "{others} do not run for the rows that apply changes (session_replication_role = replica)"
+        ));
     }
     facts.extend(found.sequence.as_ref().map(|it| it.note(&found.key.name)));
     if session.is_lag_hidden().await? {
@@ -137,19 +156,21 @@ async fn markers(session: &mut Session) -> Result<Option<String>, Failure> {
     }))
 }
 
-/// Counts rows whose times are missing, infinite, or in the future.
+/// Counts rows whose times are missing, infinite, or in the future, and refuses times that no key can have.
 async fn times(
     session: &mut Session,
     found: &Found,
     column: &FoundColumn,
+    refusals: &mut Refusals,
     notes: &mut Vec<String>,
 ) -> Result<(), Failure> {
     let name = quote(&column.name);
+    let table = Postgres::quote_table(Some(&found.schema), &found.name);
     let none = writer::is_no_moment(&name);
+    let is_late = format!("NOT ({none}) AND extract(epoch FROM {name}) * 1000000 > {LAST_MICROS}");
     let query = format!(
         "SELECT count(*), count(*) FILTER (WHERE {none}), count(*) FILTER (WHERE NOT ({none}) AND {name} > now() + interval '1 minute'), \
-         count(*) FILTER (WHERE {name} IS NULL) FROM {}",
-        Postgres::quote_table(Some(&found.schema), &found.name)
+         count(*) FILTER (WHERE {name} IS NULL), count(*) FILTER (WHERE {is_late}) FROM {table}"
     );
     let rows = session.rows(&query).await?;
     let number = |at| {
@@ -164,6 +185,10 @@ async fn times(
             (none, without),
             future,
         ));
+    }
+    if number(4) > 0 {
+        let late = format!("SELECT * FROM {table} WHERE {is_late}");
+        refusals.add(too_late(&column.name, number(0), number(4), &late));
     }
     Ok(())
 }

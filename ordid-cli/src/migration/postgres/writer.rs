@@ -8,7 +8,7 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 use super::{Found, FoundColumn, is_indexed, quote};
 use crate::migration::{
     model::{Action, Keys, References, Statement, Step},
-    subject::{Column, ForeignKey, Index, Moved, literal, named, named_by_column},
+    subject::{Column, ForeignKey, Index, LAST_MICROS, Moved, literal, named, named_by_column},
     target::Target,
 };
 
@@ -287,8 +287,8 @@ impl Writer<'_> {
     fn triggers(&self) -> Step {
         let key_function = format!(
             "CREATE OR REPLACE FUNCTION {}(moment timestamptz DEFAULT clock_timestamp()) RETURNS {} LANGUAGE sql VOLATILE AS \
-             $ordid$\n  SELECT {} FROM (SELECT greatest(floor(extract(epoch FROM coalesce(moment, clock_timestamp())) * \
-             1000000)::bigint, 0) AS m, replace(gen_random_uuid()::text, '-', '') AS r) AS it\n$ordid$",
+             $ordid$\n  SELECT {} FROM (SELECT least(greatest(floor(extract(epoch FROM coalesce(moment, clock_timestamp())) * \
+             1000000), 0), {LAST_MICROS})::bigint AS m, replace(gen_random_uuid()::text, '-', '') AS r) AS it\n$ordid$",
             self.key_function(),
             self.type_name(),
             self.target.postgres()
@@ -380,9 +380,9 @@ impl Writer<'_> {
     }
 
     /// Returns the statement that comes first in a transaction that changes rows. It turns other triggers off, if the user may
-    /// do that.
+    /// do that, and if no other triggers would run instead.
     fn quiet(&self) -> Vec<String> {
-        match self.found.is_quiet && self.found.has_update_triggers {
+        match self.found.turns_triggers_off() {
             true => vec!["SET LOCAL session_replication_role = replica".to_owned()],
             false => Vec::new(),
         }

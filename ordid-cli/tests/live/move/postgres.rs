@@ -12,13 +12,13 @@ use super::{
     block,
     hostile::{Move, expect, expect_value},
 };
-use crate::place::{Result, Servers, execute, ordid, printed};
+use crate::place::{Result, Servers, execute, ordid, printed, refused};
 
 /// A test's name, and the test.
 type Test = (&'static str, fn(&str) -> Result);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 13] = [
+    let tests: [Test; 16] = [
         ("move::statistics_targets_and_tablespaces_are_kept", kept),
         (
             "move::comments_and_options_of_indexes_and_constraints_are_kept",
@@ -35,6 +35,18 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (
             "move::row_security_that_comes_after_the_plan_stops_the_move",
             secured_later,
+        ),
+        (
+            "move::a_table_that_is_published_after_the_plan_is_not_moved",
+            published_later,
+        ),
+        (
+            "move::a_trigger_runs_for_the_rows_that_apply_changes_only_if_the_plan_says_so",
+            enabled_triggers,
+        ),
+        (
+            "move::a_time_that_no_key_can_have_is_refused_and_does_not_stop_writers",
+            far_times,
         ),
         (
             "move::triggers_of_users_obey_the_policies_of_other_tables_as_for_any_writer",
@@ -341,6 +353,188 @@ fn secured_later(url: &str) -> Result {
         force("remarks", "NO FORCE")?;
         links("2")
     })
+}
+
+fn published_later(url: &str) -> Result {
+    execute(url, &format!("{TABLES}; {LINK}"))?;
+    let published =
+        "is published, and its subscribers do not have the new columns: replication would stop";
+    let database = block(url, "SELECT current_database()")?[0][0].clone();
+    let publish = |table: &str| {
+        execute(
+            url,
+            &format!("CREATE PUBLICATION {database}_all FOR TABLE {table}"),
+        )
+    };
+    let unpublish = || execute(url, &format!("DROP PUBLICATION {database}_all"));
+    let this = Move::planned(url)?;
+    publish("remarks")?;
+    expect(
+        &this.refused(&[], 2)?,
+        &format!("public.remarks {published}"),
+    )?;
+    expect_value(url, "SELECT to_regclass('ordid_move_orders') IS NULL", "t")?;
+    unpublish()?;
+    this.apply(&["--no-switch"])?;
+    publish("orders")?;
+    expect(
+        &this.refused(&["--resume"], 2)?,
+        &format!("public.orders {published}"),
+    )?;
+    unpublish()?;
+    // While the switch waits for its locks.
+    let refused = thread::scope(|scope| {
+        let slow = scope.spawn(|| {
+            execute(
+                url,
+                "BEGIN; SELECT count(*) FROM orders; SELECT pg_sleep(4); COMMIT",
+            )
+            .map_err(|error| format!("{error:?}"))
+        });
+        thread::sleep(Duration::from_millis(500));
+        let run = scope.spawn(|| {
+            this.refused(&["--resume"], 2)
+                .map_err(|error| format!("{error:?}"))
+        });
+        thread::sleep(Duration::from_millis(1500));
+        publish("remarks, orders")?;
+        slow.join().map_err(|_| "the reader panicked")??;
+        Ok::<_, Failed>(run.join().map_err(|_| "apply panicked")??)
+    })?;
+    expect(
+        &refused,
+        &format!("public.orders, public.remarks {published}"),
+    )?;
+    unpublish()?;
+    this.apply(&["--resume"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM remarks r JOIN orders o ON o.id = r.order_id AND o.kind = r.kind",
+        "2",
+    )
+}
+
+/// By `pg_trigger.tgenabled`; `apply` turns ordinary ones off, which turns others on.
+fn enabled_triggers(url: &str) -> Result {
+    execute(
+        url,
+        &format!(
+            "{TABLES}; {LINK};
+             CREATE TABLE log (name text);
+             CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log VALUES (TG_NAME); RETURN NEW; END $$;
+             CREATE TRIGGER ordinary BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION note();
+             CREATE TRIGGER second BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION note()"
+        ),
+    )?;
+    const OFF: &str =
+        "do not run for the rows that apply changes (session_replication_role = replica)";
+    const RUN: &str = "also run for each row that apply changes";
+    for (first, second, notes, none, ran) in [
+        (
+            "ENABLE",
+            "ENABLE ALWAYS",
+            vec![
+                "triggers that are ENABLE ALWAYS also run for each row that apply changes, whoever applies: second of public.orders",
+                "the other triggers of the tables do not run for the rows that apply changes",
+            ],
+            "turn on",
+            "second",
+        ),
+        (
+            "ENABLE",
+            "ENABLE REPLICA",
+            vec![
+                "which also run for each row that apply changes (ordinary of public.orders): apply does not turn them off, as that would turn \
+             on those that are ENABLE REPLICA (second of public.orders)",
+            ],
+            OFF,
+            "ordinary",
+        ),
+        ("DISABLE", "ENABLE REPLICA", vec![], RUN, ""),
+        (
+            "DISABLE",
+            "ENABLE ALWAYS",
+            vec!["whoever applies: second of public.orders"],
+            OFF,
+            "second",
+        ),
+        (
+            "ENABLE",
+            "DISABLE",
+            vec!["the tables have triggers: they do not run for the rows"],
+            RUN,
+            "",
+        ),
+    ] {
+        execute(
+            url,
+            &format!(
+                "ALTER TABLE orders {first} TRIGGER ordinary, {second} TRIGGER second; TRUNCATE log"
+            ),
+        )?;
+        let this = Move::new(url)?;
+        let shown = printed(&this.plan(), 0)?;
+        for note in notes {
+            expect(&shown, note)?;
+        }
+        if shown.contains(none) {
+            return Err(format!("{none:?} is in {shown}").into());
+        }
+        this.apply(&["--no-switch"])?;
+        expect_value(
+            url,
+            "SELECT coalesce(string_agg(DISTINCT name, ' '), '') FROM log",
+            ran,
+        )?;
+        this.apply(&["--rollback"])?;
+        std::fs::remove_file(&this.file)?;
+    }
+    Ok(())
+}
+
+/// PostgreSQL's times end in the year 294276, and those of keys in 10889.
+fn far_times(url: &str) -> Result {
+    execute(
+        url,
+        "CREATE TABLE orders (id bigserial PRIMARY KEY, kind int, created_at timestamptz);
+         INSERT INTO orders (kind, created_at) VALUES (1, '2024-02-01Z'), (2, '20000-01-01'), (3, '10889-08-02 05:31:50.656Z')",
+    )?;
+    let line = refused(&Move::new(url)?.plan(), 2)?;
+    expect(
+        &line,
+        "2 of 3 rows have a created_at after +10889-08-02T05:31:50.655Z, the last time that a key can have: find them by `SELECT",
+    )?;
+    let query = line.split('`').nth(1).ok_or("no query")?;
+    if block(url, &format!("SELECT kind FROM ({query}) AS it ORDER BY 1"))? != [["2"], ["3"]] {
+        return Err(format!("{query} finds other rows").into());
+    }
+    execute(
+        url,
+        "UPDATE orders SET created_at = '10889-08-02 05:31:50.655Z' WHERE kind = 3; DELETE FROM orders WHERE kind = 2",
+    )?;
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    // A trigger makes these.
+    execute(
+        url,
+        "INSERT INTO orders (kind, created_at) VALUES (4, '20000-01-01'), (5, '1000-01-01'), (6, '2024-02-02Z')",
+    )?;
+    this.apply(&["--resume"])?;
+    let millis = block(
+        url,
+        "SELECT left(encode(uuid_send(id), 'hex'), 12) FROM orders ORDER BY kind",
+    )?;
+    let expected = [
+        "018d61f71800",
+        "ffffffffffff",
+        "ffffffffffff",
+        "000000000000",
+        "018d671d7400",
+    ];
+    match millis.iter().flatten().eq(expected) {
+        true => Ok(()),
+        false => Err(format!("{millis:?}").into()),
+    }
 }
 
 fn policies_in_triggers(url: &str) -> Result {

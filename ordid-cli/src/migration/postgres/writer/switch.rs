@@ -5,7 +5,7 @@ use ordid_core::storage::{Dialect as _, dialect::Postgres};
 use super::{BRIEF, NONE, Writer, constraints::comment_on};
 use crate::migration::{
     model::{Action, Guard, LOST_INDEXES, Statement, Step},
-    postgres::{depends, quote, secured},
+    postgres::{depends, published, quote, secured},
     subject::{Column, Index, Moved, literal, map_name, map_steps, named_by_column},
 };
 
@@ -128,6 +128,7 @@ impl Writer<'_> {
                 lock: self.locks(),
                 guards: vec![
                     secured(&self.found.tables),
+                    published(&self.found.tables),
                     Guard::before_switch(self.unknown()),
                 ],
                 checks: self.lost_links("new", Column::new_name),
