@@ -264,6 +264,24 @@ pub(crate) fn of(schema: &str, name: &str) -> String {
     )
 }
 
+/// Returns the condition that two names of tables or schemas are the same. `information_schema` of MariaDB compares
+/// them without case, also where the server takes `Item` and `item` for two tables. The first part of the condition
+/// stays, since the server looks tables up by it.
+pub(crate) fn is_same(left: &str, right: &str) -> String {
+    format!(
+        "{left} = {right} AND (@@lower_case_table_names <> 0 OR CAST({left} AS BINARY) = CAST({right} AS BINARY))"
+    )
+}
+
+/// Returns the condition of `information_schema.key_column_usage AS k` for the keys that refer to a table.
+pub(crate) fn refers_to(schema: &str, name: &str) -> String {
+    format!(
+        "{} AND {}",
+        is_same("k.referenced_table_schema", &literal(schema)),
+        is_same("k.referenced_table_name", &literal(name))
+    )
+}
+
 async fn read(
     session: &mut Session,
     request: &Request<'_>,
@@ -453,13 +471,13 @@ async fn tables(
          k.constraint_schema AND o.constraint_name = k.constraint_name AND o.table_name = k.table_name), c.column_default, c.column_comment \
          FROM information_schema.key_column_usage k \
          JOIN information_schema.referential_constraints r ON r.constraint_schema = k.constraint_schema AND \
-         r.constraint_name = k.constraint_name AND r.table_name = k.table_name \
-         JOIN information_schema.columns c ON c.table_schema = k.table_schema AND c.table_name = k.table_name AND \
-         c.column_name = k.column_name \
-         WHERE k.referenced_table_schema = {} AND k.referenced_table_name = {} AND k.referenced_column_name = {} \
-         ORDER BY 1, 2, 3",
-        literal(schema),
-        literal(name),
+         r.constraint_name = k.constraint_name AND {} \
+         JOIN information_schema.columns c ON {} AND {} AND c.column_name = k.column_name \
+         WHERE {} AND k.referenced_column_name = {} ORDER BY 1, 2, 3",
+        is_same("r.table_name", "k.table_name"),
+        is_same("c.table_schema", "k.table_schema"),
+        is_same("c.table_name", "k.table_name"),
+        refers_to(schema, name),
         literal(&key.name)
     );
     for row in session.rows(&query).await? {
@@ -524,14 +542,16 @@ async fn unseen(
         _ => "INNODB_FOREIGN",
     };
     let query = format!(
-        "SELECT count(*) FROM information_schema.{view} WHERE ref_name = {}",
-        literal(&format!("{}/{}", found.schema, found.name))
+        "SELECT count(*) FROM information_schema.{view} WHERE {}",
+        is_same(
+            "ref_name",
+            &literal(&format!("{}/{}", found.schema, found.name))
+        )
     );
     let visible = format!(
-        "SELECT count(DISTINCT constraint_schema, table_name, constraint_name) FROM information_schema.key_column_usage WHERE \
-         referenced_table_schema = {} AND referenced_table_name = {}",
-        literal(&found.schema),
-        literal(&found.name)
+        "SELECT count(DISTINCT constraint_schema, table_name, constraint_name) FROM information_schema.key_column_usage k WHERE \
+         {}",
+        refers_to(&found.schema, &found.name)
     );
     let visible = session.number(&visible).await?;
     match session.number(&query).await {
@@ -645,14 +665,16 @@ async fn family_by(
     condition: &str,
 ) -> Result<Vec<Moved>, Failure> {
     let query = format!(
-        "SELECT DISTINCT table_schema, table_name FROM information_schema.key_column_usage WHERE referenced_table_schema = {0} \
-         AND referenced_table_name = {1} AND NOT (table_schema = {0} AND table_name = {1}) AND {condition} ORDER BY 1, 2",
-        literal(schema),
-        literal(name)
+        "SELECT table_schema, table_name FROM information_schema.key_column_usage k WHERE {} AND {condition} ORDER BY 1, 2",
+        refers_to(schema, name)
     );
     let mut tables = vec![Moved::bare(schema.to_owned(), name.to_owned())];
     for row in session.rows(&query).await? {
-        tables.push(Moved::bare(text(&row, 0), text(&row, 1)));
+        // DISTINCT would take names for one that differ in case alone.
+        let found = Moved::bare(text(&row, 0), text(&row, 1));
+        if !tables.iter().any(|it| it.title() == found.title()) {
+            tables.push(found);
+        }
     }
     Ok(tables)
 }

@@ -5,6 +5,7 @@
 //! So the main table of the other move is among the tables of this one, or one of these refers to it.
 
 use super::{
+    mysql::{is_same, refers_to},
     session::Session,
     subject::{literal, named, title},
 };
@@ -45,20 +46,21 @@ pub(crate) async fn refusal(
         ),
         Engine::Mysql | Engine::Mariadb => {
             let main = format!("SELECT {} AS s, {} AS t", literal(schema), literal(name));
+            // UNION alone would take names for one that differ in case alone.
             let moved = format!(
-                "{main} UNION SELECT table_schema, table_name FROM information_schema.key_column_usage WHERE referenced_table_schema \
-                 = {} AND referenced_table_name = {}",
-                literal(schema),
-                literal(name)
+                "{main} UNION ALL SELECT table_schema, table_name FROM information_schema.key_column_usage k WHERE {}",
+                refers_to(schema, name)
             );
             (
                 format!(
-                    "SELECT s, t, other_s, other_t FROM (SELECT s, t, s AS other_s, t AS other_t FROM ({moved}) AS own UNION SELECT m.s, \
+                    "SELECT s, t, other_s, other_t FROM (SELECT s, t, s AS other_s, t AS other_t FROM ({moved}) AS own UNION ALL SELECT m.s, \
                      m.t, k.referenced_table_schema, k.referenced_table_name FROM ({moved}) AS m JOIN \
-                     information_schema.key_column_usage k ON k.table_schema = m.s AND k.table_name = m.t WHERE \
-                     k.referenced_table_name IS NOT NULL) AS pairs WHERE NOT (other_s = {} AND other_t = {}) ORDER BY 3, 4, 1, 2",
-                    literal(schema),
-                    literal(name)
+                     information_schema.key_column_usage k ON {} AND {} WHERE k.referenced_table_name IS NOT NULL) AS pairs WHERE NOT \
+                     ({} AND {}) ORDER BY 3, 4, 1, 2",
+                    is_same("k.table_schema", "m.s"),
+                    is_same("k.table_name", "m.t"),
+                    is_same("other_s", &literal(schema)),
+                    is_same("other_t", &literal(name))
                 ),
                 |schema, journal| {
                     format!(

@@ -1,13 +1,13 @@
 //! Finds the things that depend on the moved columns in MySQL and MariaDB, and the indexes that have them.
 
-use super::{Found, is_at_least, of, quote, text};
+use super::{Found, is_at_least, of, quote, refers_to, text};
 use crate::{
     engine::Engine,
     failure::Failure,
     migration::{
         request::Refusals,
         session::{Cells, Session},
-        subject::{Index, Moved, literal},
+        subject::{Column, Index, Moved, literal},
     },
 };
 
@@ -30,6 +30,14 @@ pub(super) async fn dependents(
             ));
         }
         not_instant(session, &table, refusals).await?;
+        if session.engine() == Engine::Mariadb {
+            for row in session.rows(&generated(&table)).await? {
+                refusals.add(format!(
+                    "{} {NOT_IN_PLACE}: drop it until the move is done",
+                    text(&row, 0)
+                ));
+            }
+        }
         let special = format!(
             "SELECT 1 FROM information_schema.statistics WHERE {condition} AND index_type IN ('FULLTEXT', 'SPATIAL') LIMIT 1"
         );
@@ -95,10 +103,9 @@ pub(super) async fn dependents(
                 ));
             }
             let inwards = format!(
-                "SELECT group_concat(concat(table_schema, '.', table_name)) FROM information_schema.key_column_usage WHERE \
-                 referenced_table_schema = {} AND referenced_table_name = {} AND referenced_column_name = {}",
-                literal(&table.schema),
-                literal(&table.name),
+                "SELECT group_concat(concat(table_schema, '.', table_name)) FROM information_schema.key_column_usage k WHERE \
+                 {} AND referenced_column_name = {}",
+                refers_to(&table.schema, &table.name),
                 literal(&column.name)
             );
             if column.reference.is_some()
@@ -133,6 +140,31 @@ pub(super) async fn dependents(
         found.tables.push(table);
     }
     Ok(())
+}
+
+/// What is wrong with a generated column.
+pub(super) const NOT_IN_PLACE: &str =
+    "is there, and MariaDB does not change its table in place then";
+
+/// Returns the query of generated columns beside which MariaDB could not end the move: it refuses the statement that
+/// drops the old columns, and a new primary key beside a stored column. It still drops a column that may be NULL, unless
+/// a virtual column has an index. The hash of a unique index of long texts is such a virtual column, which nobody sees.
+pub(super) fn generated(table: &Moved) -> String {
+    let is_plain = |it: &Column| it.reference.is_some() && !it.not_null;
+    let condition = match table.columns.iter().all(is_plain) {
+        false => "TRUE",
+        true => {
+            "c.extra LIKE '%VIRTUAL%' AND EXISTS (SELECT 1 FROM information_schema.statistics s WHERE s.table_schema = \
+             c.table_schema AND s.table_name = c.table_name AND s.column_name = c.column_name)"
+        }
+    };
+    format!(
+        "SELECT CONCAT('the generated column ', c.column_name, {title}) FROM information_schema.columns c WHERE {here} AND c.extra LIKE \
+         '%GENERATED%' AND {condition} UNION ALL SELECT DISTINCT CONCAT('the hash of the unique index ', index_name, {title}) FROM \
+         information_schema.statistics WHERE {here} AND index_type = 'HASH'",
+        title = literal(&format!(" of {}", table.title())),
+        here = of(&table.schema, &table.name)
+    )
 }
 
 /// Names the moved columns with statistics that somebody has collected by hand: they are those of the old values.

@@ -19,7 +19,7 @@ use crate::place::{Result, Servers, execute, printed, refused};
 type Test = (&'static str, fn(&str) -> Result, &'static [&'static str]);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let tests: [Test; 12] = [
+    let tests: [Test; 15] = [
         (
             "move::a_row_whose_old_key_is_updated_meanwhile_gets_its_new_key_and_keeps_its_references",
             updated_keys,
@@ -63,6 +63,21 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (
             "move::a_default_that_reads_a_moved_column_is_refused",
             defaults,
+            &["mariadb", "mysql"],
+        ),
+        (
+            "move::tables_with_generated_columns_are_moved_to_the_end_or_refused_by_the_plan",
+            generated,
+            &["mariadb", "mysql"],
+        ),
+        (
+            "move::a_table_whose_name_differs_in_case_alone_is_another_one",
+            alike,
+            &["mariadb", "mysql"],
+        ),
+        (
+            "move::a_row_written_without_checks_while_the_switch_waits_stops_it",
+            unchecked,
             &["mariadb", "mysql"],
         ),
         (
@@ -550,6 +565,199 @@ fn defaults(url: &str) -> Result {
     this.apply(&["--resume"])?;
     this.apply(&["--finish"])?;
     Ok(())
+}
+
+/// MariaDB changes some tables in place no more if they have a generated column, and MySQL changes all of them.
+fn generated(url: &str) -> Result {
+    let is_mariadb = block(url, "SELECT version()")?[0][0].contains("MariaDB");
+    let create = |main: &str, child: &str| {
+        execute(
+            url,
+            &format!(
+                "DROP TABLE IF EXISTS items, orders;
+                 CREATE TABLE orders (id int AUTO_INCREMENT PRIMARY KEY, n int{main});
+                 CREATE TABLE items (line int NOT NULL, n int, order_id {child},
+                    CONSTRAINT items_order FOREIGN KEY (order_id) REFERENCES orders (id));
+                 INSERT INTO orders (n) VALUES (1), (2); INSERT INTO items (line, n, order_id) VALUES (1, 1, 1), (2, 2, 2)"
+            ),
+        )
+    };
+    let check = || {
+        expect_value(
+            url,
+            "SELECT count(*) FROM items i JOIN orders o ON o.id = i.order_id AND o.n = i.n",
+            "2",
+        )
+    };
+    let of = |kind: &str| format!(", plus int AS (n + 1) {kind}");
+    let [virtually, stored] = ["VIRTUAL", "STORED"].map(of);
+    let not_null = |rest: &str| format!("int NOT NULL{rest}");
+    let nullable = |rest: &str| format!("int, PRIMARY KEY (line){rest}");
+    for (main, child) in [
+        (&virtually[..], not_null("")),
+        (&stored, nullable("")),
+        ("", not_null(&virtually)),
+        (
+            "",
+            not_null(&format!("{stored}, PRIMARY KEY (order_id, line)")),
+        ),
+        ("", nullable(&format!("{virtually}, KEY (plus)"))),
+    ] {
+        create(main, &child)?;
+        match is_mariadb {
+            true => {
+                let table = if main.is_empty() { "items" } else { "orders" };
+                Move::unplanned(
+                    url,
+                    &format!(
+                        "{table} is there, and MariaDB does not change its table in place then: drop it until the move is done"
+                    ),
+                )?;
+            }
+            false => Move::keeps(url, check)?,
+        }
+    }
+    for child in [
+        nullable(&virtually),
+        nullable(&format!("{stored}, KEY (plus), KEY (order_id, line)")),
+    ] {
+        create("", &child)?;
+        Move::keeps(url, check)?;
+    }
+    if !is_mariadb {
+        return Ok(());
+    }
+    // Those that are made after the plan.
+    create("", &not_null(""))?;
+    let add = |kind: &str| {
+        execute(
+            url,
+            &format!("ALTER TABLE orders ADD COLUMN plus int AS (n + 1) {kind}"),
+        )
+    };
+    let drop = || execute(url, "ALTER TABLE orders DROP COLUMN plus");
+    const MADE: &str =
+        "orders is there, and MariaDB does not change its table in place then; drop it and";
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    add("VIRTUAL")?;
+    let line = this.refused(&["--resume"], 2)?;
+    expect(
+        &line,
+        &format!("{MADE} go on with --resume, or go back with --rollback"),
+    )?;
+    drop()?;
+    this.apply(&["--resume"])?;
+    add("STORED")?;
+    let line = this.refused(&["--finish"], 2)?;
+    expect(
+        &line,
+        &format!("{MADE} repeat --finish, or go back with --rollback"),
+    )?;
+    check()?;
+    drop()?;
+    this.apply(&["--finish"])?;
+    check()?;
+    // A unique index of long texts is a hash, in a virtual column that nobody sees.
+    for (main, child) in [
+        (", t TEXT, UNIQUE KEY long_t (t)", nullable("")),
+        ("", nullable(", t TEXT, UNIQUE KEY long_t (t)")),
+    ] {
+        create(main, &child)?;
+        let line = refused(&Move::new(url)?.plan(), 2)?;
+        expect(&line, "the hash of the unique index long_t of ")?;
+        expect(
+            &line,
+            &format!(
+                "{} is there, and MariaDB",
+                if main.is_empty() { "items" } else { "orders" }
+            ),
+        )?;
+    }
+    Ok(())
+}
+
+/// On a server with `lower_case_table_names = 0`, as it is on Linux.
+fn alike(url: &str) -> Result {
+    if block(url, "SELECT concat(@@lower_case_table_names)")?[0][0] != "0" {
+        return Ok(());
+    }
+    execute(
+        url,
+        "CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY, n int);
+         CREATE TABLE Orders (id bigint AUTO_INCREMENT PRIMARY KEY, n int);
+         CREATE TABLE items (id int PRIMARY KEY, order_id bigint, n int, CONSTRAINT items_order FOREIGN KEY (order_id) REFERENCES
+            orders (id));
+         CREATE TABLE others (id int PRIMARY KEY, order_id bigint, n int, CONSTRAINT others_order FOREIGN KEY (order_id) REFERENCES
+            Orders (id));
+         CREATE TABLE Items (id int PRIMARY KEY, order_id varchar(9), n int);
+         INSERT INTO orders (id, n) VALUES (1, 1), (2, 2); INSERT INTO Orders (id, n) VALUES (1, 11), (2, 12);
+         INSERT INTO items VALUES (1, 1, 1), (2, 2, 2); INSERT INTO others VALUES (1, 1, 11), (2, 2, 12)",
+    )?;
+    // The move of one is no reason to refuse that of the other.
+    let this = Move::new(url)?;
+    printed(&this.plan_of("Orders"), 0)?;
+    this.apply(&["--no-switch"])?;
+    printed(&Move::new(url)?.plan(), 0)?;
+    this.apply(&["--rollback"])?;
+    let type_of = "SELECT column_type FROM information_schema.columns WHERE table_schema = database() AND table_name = 'others' AND \
+                   column_name = 'order_id'";
+    Move::keeps(url, || {
+        for (child, parent) in [("items", "orders"), ("others", "Orders")] {
+            let links = format!(
+                "SELECT count(*) FROM {child} c JOIN {parent} p ON p.id = c.order_id AND p.n = c.n"
+            );
+            expect_value(url, &links, "2")?;
+        }
+        let of_type = block(url, type_of)?;
+        match of_type[0][0].starts_with("bigint") {
+            true => Ok(()),
+            false => Err(format!("others.order_id is {of_type:?}").into()),
+        }
+    })
+}
+
+/// A loader turns the checks off, and writes a row before the one that it refers to. The trigger finds nothing, so the
+/// new column of the reference stays NULL. The rows come while the switch waits, so only the count under the lock sees it.
+fn unchecked(url: &str) -> Result {
+    execute(
+        url,
+        "CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY);
+         CREATE TABLE items (id bigint AUTO_INCREMENT PRIMARY KEY, order_id bigint NOT NULL,
+            CONSTRAINT items_order FOREIGN KEY (order_id) REFERENCES orders (id));
+         INSERT INTO orders VALUES (1), (2); INSERT INTO items (order_id) VALUES (1), (2)",
+    )?;
+    let this = Move::planned(url)?;
+    this.apply(&["--no-switch"])?;
+    let refused = thread::scope(|scope| {
+        let slow = scope.spawn(|| {
+            execute(url, "BEGIN; SELECT * FROM orders; SELECT SLEEP(7); COMMIT")
+                .map_err(|error| format!("{error:?}"))
+        });
+        thread::sleep(Duration::from_millis(500));
+        let run = scope.spawn(|| {
+            this.refused(&["--resume"], 3)
+                .map_err(|error| format!("{error:?}"))
+        });
+        thread::sleep(Duration::from_millis(2500));
+        execute(
+            url,
+            "SET foreign_key_checks = 0; INSERT INTO items (order_id) VALUES (777); INSERT INTO orders VALUES (777)",
+        )?;
+        slow.join().map_err(|_| "the reader panicked")??;
+        Ok::<_, Failed>(run.join().map_err(|_| "apply panicked")??)
+    })?;
+    expect(&refused, "the validation has found 1 row of ")?;
+    expect(&refused, ".items without a new order_id")?;
+    // Its trigger finds the row now.
+    execute(url, "UPDATE items SET order_id = order_id")?;
+    this.apply(&["--resume"])?;
+    this.apply(&["--finish"])?;
+    expect_value(
+        url,
+        "SELECT count(*) FROM items i JOIN orders o ON o.id = i.order_id",
+        "3",
+    )
 }
 
 fn not_instant(url: &str) -> Result {

@@ -2,22 +2,30 @@
 //! that the plan does not know.
 
 use super::{Writer, column_exists, index_exists};
-use crate::migration::{
-    model::Guard,
-    mysql::{of, reads_in_default},
-    subject::{Column, Index, Moved, literal},
+use crate::{
+    engine::Engine,
+    migration::{
+        model::Guard,
+        mysql::{
+            dependents::{NOT_IN_PLACE, generated},
+            of, reads_in_default, refers_to,
+        },
+        subject::{Column, Index, Moved, literal},
+    },
 };
 
 impl Writer<'_> {
     pub(super) fn guards_before_switch(&self) -> Vec<Guard> {
-        vec![
+        let mut guards = vec![
             Guard::before_switch(self.unknown(|it| it.name.clone(), true)),
             Guard::new(
                 "is missing, and the switch renames it",
                 self.missing(Column::new_name, Self::new_index),
                 "create it again and go on with --resume, or go back with --rollback",
             ),
-        ]
+        ];
+        guards.extend(self.generated("go on with --resume"));
+        guards
     }
 
     pub(super) fn guards_before_back(&self) -> Vec<Guard> {
@@ -32,7 +40,21 @@ impl Writer<'_> {
     }
 
     pub(super) fn guards_before_finish(&self) -> Vec<Guard> {
-        vec![Guard::before_finish(self.unknown(Column::old_name, false))]
+        let mut guards = vec![Guard::before_finish(self.unknown(Column::old_name, false))];
+        guards.extend(self.generated("repeat --finish"));
+        guards
+    }
+
+    /// Generated columns that were made after the plan, and beside which the old columns could not be dropped.
+    fn generated(&self, then: &str) -> Option<Guard> {
+        let queries: Vec<String> = self.found.tables.iter().map(generated).collect();
+        (self.engine == Engine::Mariadb).then(|| {
+            Guard::new(
+                NOT_IN_PLACE,
+                queries.join(" UNION ALL "),
+                format!("drop it and {then}, or go back with --rollback"),
+            )
+        })
     }
 
     /// The query of what a switch renames and does not find: it could not be completed, and triggers would be gone.
@@ -115,11 +137,10 @@ impl Writer<'_> {
         let known = list([String::from("''")].into_iter().chain(known).collect());
         parts.push(format!(
             "SELECT CONCAT('foreign key ', constraint_name, ' of ', table_schema, '.', table_name) FROM \
-             information_schema.key_column_usage WHERE referenced_table_schema = {} AND referenced_table_name = {} AND \
-             referenced_column_name = {} AND CONCAT(table_schema, '.', table_name, '.', constraint_name) NOT IN ({known}) AND \
+             information_schema.key_column_usage k WHERE {} AND referenced_column_name = {} AND CONCAT(table_schema, '.', \
+             table_name, '.', constraint_name) NOT IN ({known}) AND \
              constraint_name NOT LIKE 'ordid\\_%'",
-            literal(&self.found.schema),
-            literal(&self.found.name),
+            refers_to(&self.found.schema, &self.found.name),
             literal(&name(self.key()))
         ));
         format!(

@@ -198,7 +198,8 @@ impl Writer<'_> {
     pub(super) fn lost_links(&self, word: &str, other: fn(&Column) -> String) -> Vec<Check> {
         let mut checks = Vec::new();
         for table in &self.found.tables {
-            for (column, _) in table.references().filter(|(it, _)| !it.not_null) {
+            // Also of a column that is NOT NULL: the other one may be NULL until the end of the switch.
+            for (column, _) in table.references() {
                 checks.push(Check::new(
                     format!("rows of {} without a {word} {}", table.title(), column.name),
                     format!(
