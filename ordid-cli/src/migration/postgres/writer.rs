@@ -288,7 +288,7 @@ impl Writer<'_> {
         let key_function = format!(
             "CREATE OR REPLACE FUNCTION {}(moment timestamptz DEFAULT clock_timestamp()) RETURNS {} LANGUAGE sql VOLATILE AS \
              $ordid$\n  SELECT {} FROM (SELECT least(greatest(floor(extract(epoch FROM coalesce(moment, clock_timestamp())) * \
-             1000000), 0), {LAST_MICROS})::bigint AS m, replace(gen_random_uuid()::text, '-', '') AS r) AS it\n$ordid$",
+             1000000)::bigint, 0), {LAST_MICROS}) AS m, replace(gen_random_uuid()::text, '-', '') AS r) AS it\n$ordid$",
             self.key_function(),
             self.type_name(),
             self.target.postgres()
