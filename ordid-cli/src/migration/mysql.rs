@@ -527,6 +527,19 @@ async fn tables(
         };
         subject::refer(&mut tables, (child_schema, child), column, refusals);
     }
+    if session.engine() == Engine::Mysql {
+        for (at, table) in tables.iter().enumerate() {
+            let title = table.title();
+            let is_alike = |it: &&Moved| it.title().to_lowercase() == title.to_lowercase();
+            if let Some(other) = tables[..at].iter().find(is_alike) {
+                refusals.add(format!(
+                    "{} and {title} differ in case alone, and MySQL takes the names of their triggers for one: rename one of them \
+                     until the move is done",
+                    other.title()
+                ));
+            }
+        }
+    }
     Ok(tables)
 }
 

@@ -714,7 +714,30 @@ fn alike(url: &str) -> Result {
             true => Ok(()),
             false => Err(format!("others.order_id is {of_type:?}").into()),
         }
-    })
+    })?;
+    // Both refer to the table that moves.
+    execute(
+        url,
+        "DROP TABLE items, Items, orders; CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY, n int);
+         CREATE TABLE items (id int PRIMARY KEY, order_id bigint, n int, CONSTRAINT one FOREIGN KEY (order_id) REFERENCES orders (id));
+         CREATE TABLE Items (id int PRIMARY KEY, order_id bigint, n int, CONSTRAINT two FOREIGN KEY (order_id) REFERENCES orders (id));
+         INSERT INTO orders (n) VALUES (1), (2); INSERT INTO items VALUES (1, 1, 1), (2, 2, 2); INSERT INTO Items VALUES (1, 2, 2)",
+    )?;
+    match block(url, "SELECT version()")?[0][0].contains("MariaDB") {
+        true => Move::keeps(url, || {
+            for (child, count) in [("items", "2"), ("Items", "1")] {
+                let links = format!(
+                    "SELECT count(*) FROM {child} c JOIN orders p ON p.id = c.order_id AND p.n = c.n"
+                );
+                expect_value(url, &links, count)?;
+            }
+            Ok(())
+        }),
+        false => Move::unplanned(
+            url,
+            "differ in case alone, and MySQL takes the names of their triggers for one",
+        ),
+    }
 }
 
 /// A loader turns the checks off, and writes a row before the one that it refers to. The trigger finds nothing, so the
