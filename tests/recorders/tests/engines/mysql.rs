@@ -134,6 +134,15 @@ const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
 const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";
 const ROLL_BACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush";
 
+/// How a flush begins within the caller's transaction. Diesel counts transactions by itself, so there it also asks whether the
+/// savepoint is there.
+fn begins(library: Library) -> Vec<&'static str> {
+    match library {
+        Library::Diesel | Library::DieselAsync => vec!["BEGIN", SAVEPOINT, ROLL_BACK_TO],
+        _ => vec!["BEGIN", SAVEPOINT],
+    }
+}
+
 #[tokio::test]
 async fn a_flush_within_the_callers_transaction_has_a_savepoint() {
     for (engine, library) in each(ENGINES) {
@@ -143,7 +152,7 @@ async fn a_flush_within_the_callers_transaction_has_a_savepoint() {
             .await;
         let sent = library.sent(&peer);
         let case = format!("{library:?} {}: {said:?} {sent:#?}", engine.name);
-        let expected = ["BEGIN", SAVEPOINT, CUSTOMER, ORDERS, RELEASE, "COMMIT"];
+        let expected = [&begins(library)[..], &[CUSTOMER, ORDERS, RELEASE, "COMMIT"]].concat();
         assert_eq!(sent, expected, "{case}");
         assert_eq!(said.wrote().rows(), 3, "{case}");
         has(&peer, GRAPH, true);
@@ -162,8 +171,10 @@ async fn a_refusal_within_the_callers_transaction_ends_at_the_savepoint() {
         let sent = library.sent(&peer);
         let case = format!("{library:?} {}: {said:?} {sent:#?}", engine.name);
         assert!(matches!(said, Said::Nothing(_)), "{case}");
-        assert_eq!(sent[..4], ["BEGIN", SAVEPOINT, CUSTOMER, ORDERS], "{case}");
-        assert!(sent[4..].iter().any(|sql| sql == ROLL_BACK_TO), "{case}");
+        let expected = [&begins(library)[..], &[CUSTOMER, ORDERS]].concat();
+        let (begun, rest) = sent.split_at(expected.len());
+        assert_eq!(begun, expected, "{case}");
+        assert!(rest.iter().any(|sql| sql == ROLL_BACK_TO), "{case}");
         assert_eq!(sent.last().map(String::as_str), Some("COMMIT"), "{case}");
         has(&peer, GRAPH, false);
     }
