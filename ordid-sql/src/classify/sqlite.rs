@@ -13,12 +13,14 @@ const ABOUT_A_ROW: &str = "cannot store ";
 /// Pages could not be written.
 const IOERR_WRITE: i32 = 778;
 
-/// Asks whether a transaction is open: it fails if one is, and changes nothing.
-pub const ASK_OPEN: &str = "BEGIN; ROLLBACK";
+/// Asks whether a transaction is open: it fails if one is, and changes nothing, as temporary tables have no such level
+/// (`PragTyp_SYNCHRONOUS` in `src/pragma.c`). `BEGIN; ROLLBACK` would tell it, too, but leave a transaction open if it is given up
+/// in between.
+pub const ASK_OPEN: &str = "PRAGMA temp.synchronous = FULL";
 
 /// Returns whether this is the text of the error of [`ASK_OPEN`].
 pub fn says_open(text: &str) -> bool {
-    text.contains("cannot start a transaction within a transaction")
+    text.contains("may not be changed inside a transaction")
 }
 
 /// Returns whether a COMMIT that fails with this code has not begun to end the journal: a full disk, a constraint, the
