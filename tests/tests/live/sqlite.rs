@@ -4,7 +4,7 @@ use libtest_mimic::Trial;
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_sqlx::UnitOfWork;
 use ordid_tests::trials::{over_sqlite, sqlite_file};
-use sqlx::{Pool, Sqlite, query, query_scalar, raw_sql};
+use sqlx::{Connection as _, Pool, Sqlite, SqliteConnection, query, query_scalar, raw_sql};
 
 use crate::{
     Outcome,
@@ -144,13 +144,14 @@ async fn a_transaction_that_sqlite_has_ended_is_not_there(pool: Pool<Sqlite>) ->
         .await?;
     assert_eq!((notes, work.len()), (0, 1));
 
-    // A connection whose transaction SQLx did not begin.
-    let mut connection = pool.acquire().await?;
-    raw_sql("BEGIN").execute(&mut *connection).await?;
+    // A connection whose transaction SQLx did not begin. That of the pool still counts the one that is over.
+    let options = pool.connect_options();
+    let mut connection = SqliteConnection::connect_with(&options).await?;
+    raw_sql("BEGIN").execute(&mut connection).await?;
     let error = work.flush_on(&mut connection).await.unwrap_err();
     assert!(error.is_connection_state(), "{error}");
-    raw_sql("ROLLBACK").execute(&mut *connection).await?;
-    work.flush_on(&mut connection).await?;
+    raw_sql("ROLLBACK").execute(&mut connection).await?;
+    assert_eq!(work.flush_on(&mut connection).await?.rows(), 1);
     Ok(())
 }
 
