@@ -105,7 +105,7 @@ pub trait HasColumn {}
 #[diagnostic::do_not_recommend]
 impl<K: Into<Value>> HasColumn for K {}
 
-/// What derived code expects of a key. [`KeyedModel`] reports what is missing, in better words than SeaORM's bounds.
+/// The bound that derived code has on a key. [`KeyedModel`] reports what is missing, in better words than SeaORM's bounds.
 #[doc(hidden)]
 pub trait InModel: KeyType + Into<Value> {}
 

@@ -209,7 +209,7 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
 
     fn checked(mut self, outcome: Result<Option<u64>, BulkFailure<D>>) -> Ended<Self, D> {
         match outcome {
-            // What could leave rows out is asked before the command, but a trigger may have been made since.
+            // The catalog was asked for triggers before the command, but somebody may have made one since.
             Ok(Some(taken)) if u64::try_from(self.sent.rows.len()) != Ok(taken) => {
                 let rows = self.sent.rows.len();
                 let place = Place::of(&self.rows.table(self.sent.table), &self.sent);

@@ -40,11 +40,11 @@ use crate::{
     Action, Attempt, DriverError, Failure, FlushError, FlushFailure, FlushRun, Flushed, Markers,
     Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, UpsertStep, Work,
     flush_error::Rest,
-    lock_waits,
+    lock_waits, marker,
     observe::{self, Span},
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
-        StatementKind, TransactionScope,
+        TransactionScope,
     },
     text::{Sees, Statements, Writer},
     two_phase::{Part, Stage, TwoPhase},
@@ -530,30 +530,22 @@ impl<B: RowBinder> Work<B> {
             match (run.step(), &mut transaction) {
                 (Step::Record, Some(_)) if run.is_too_late() => {}
                 (Step::Record, Some(open)) => {
-                    let marker = writer.marker(StatementKind::Insert);
-                    let mut written = open.execute(&marker, B::of_marker(run.id())).await;
+                    let mut kept = marker::insert(open, writer, run.id()).await;
                     let mut is_fenced = false;
-                    if let (Ok(_), Some(fence)) = (&written, run.fence()) {
-                        written = open.execute(&marker, B::of_marker(fence)).await;
+                    if let (Ok(true), Some(fence)) = (&kept, run.fence()) {
+                        kept = marker::insert(open, writer, fence).await;
                         is_fenced =
-                            matches!(&written, Err(it) if it.error.failure == Failure::Duplicate);
-                    }
-                    let is_left_out = writer.engine.counts_inserts
-                        && matches!(&written, Ok(changed) if changed.total() != 1);
-                    if is_left_out {
-                        run.failed(FlushError::marker_left_out(C::ADAPTER), None);
-                        continue;
-                    }
-                    if is_fenced {
-                        run.failed(FlushError::recovered(), None);
-                        continue;
+                            matches!(&kept, Err(error) if error.failure == Failure::Duplicate);
                     }
                     let marked_for = run.marked_for();
-                    let failed = |failed: crate::spi::StatementFailure<_>| {
-                        FlushError::record(C::ADAPTER, writer.engine, failed.error)
-                            .needed_by(marked_for)
+                    let written = match kept {
+                        Ok(true) => Ok(()),
+                        Ok(false) => Err(FlushError::marker_left_out(C::ADAPTER)),
+                        Err(_) if is_fenced => Err(FlushError::recovered()),
+                        Err(error) => Err(FlushError::record(C::ADAPTER, writer.engine, error)
+                            .needed_by(marked_for)),
                     };
-                    run.done(written.map(drop).map_err(failed), None);
+                    run.done(written, None);
                     run.recorded(&mut self.unresolved);
                 }
                 (Step::Send(chunk), Some(open)) => {

@@ -16,7 +16,7 @@ use ordid_core::{
 use crate::{
     DriverError, FlushError,
     spi::{
-        Begin, Changed, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder,
+        Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder,
         StatementKind, TransactionScope,
     },
     text::Writer,
@@ -35,6 +35,18 @@ pub enum Markers {
     Changes,
     /// All.
     All,
+}
+
+/// Writes a marker row. Returns whether the database has kept it: a trigger, a rule or a view of the table may leave it out.
+pub(crate) async fn insert<T: FlushTransaction>(
+    open: &mut T,
+    writer: Writer<'_>,
+    id: Uuid,
+) -> Result<bool, DriverError<T::Error>> {
+    let marker = writer.marker(StatementKind::Insert);
+    let inserted = open.execute(&marker, T::Binder::of_marker(id)).await;
+    let changed = inserted.map_err(|failed| failed.error)?;
+    Ok(changed.total() == 1 || !writer.engine.counts_inserts)
 }
 
 /// How old a marker row has to be before it is deleted.
@@ -76,10 +88,7 @@ pub fn remove_old_markers<S: ConnectionSource>(
                 FlushError::removal(S::Connection::ADAPTER, &engine, failed.error)
             })?;
             open.commit().await.map_err(FlushError::commit)?;
-            let rows = match changed {
-                Changed::Rows(rows) => rows,
-                Changed::OfEach(rows) => rows.into_iter().sum(),
-            };
+            let rows = changed.total();
             removed += rows;
             if rows < AT_ONCE {
                 return Ok(removed);

@@ -99,7 +99,7 @@ impl AtCeiling {
 pub struct GrantedGenerator<S: Slotted, C, E> {
     keys: OrderedGenerator<S, GrantClock<C>, E>,
     at_ceiling: AtCeiling,
-    /// What a child gets whose parent was forked while the lock was held.
+    /// The child of a fork returns this grant if the fork was made while somebody held the lock.
     first_grant: Grant,
     held: Mutex<Held>,
 }

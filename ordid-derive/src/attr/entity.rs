@@ -153,7 +153,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) deferrable: Option<Ident>,
     /// The column's name in Diesel's `table!`.
     pub(crate) diesel_column: Option<Ident>,
-    /// That name could not be read.
+    /// Whether that name could not be read.
     pub(crate) is_column_unknown: bool,
     pub(crate) diesel_embed: Option<Ident>,
     pub(crate) diesel_skip: Option<Ident>,

@@ -46,7 +46,7 @@ pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
     }
     let span = adapter.name.span();
     let krate = located(&adapter.krate, span);
-    // Of a column whose name could not be read, an error says so. The field's name would be another column.
+    // A column whose name could not be read has an error already, and the field's name would be another column.
     let is_known = |field: &&EntityField<'_>| !field.attrs.is_column_unknown;
     let columns = model.columns().filter(is_known).map(|field| {
         let (ty, mut column) = (field.ty(), field.diesel_column().clone());

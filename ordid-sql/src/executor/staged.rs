@@ -25,7 +25,7 @@ use crate::{
     bulk::BulkRows,
     flush_plan::is_whole,
     not_bulk::offer,
-    spi::{Changed, FlushConnection, FlushTransaction, Statement, TransactionScope},
+    spi::{FlushConnection, FlushTransaction, Statement, TransactionScope},
     text::{Statements, Writer, can_be_staged, staged_action},
 };
 
@@ -451,11 +451,7 @@ async fn take<T: FlushTransaction>(
     let changed = open.execute(statement, no_values(rows)).await;
     let changed =
         changed.map_err(|it| FlushError::statement(it.error, place(chunk, statements)))?;
-    let changed = match changed {
-        Changed::Rows(changed) => changed,
-        Changed::OfEach(changed) => changed.iter().sum(),
-    };
-    check(changed, chunk, statements, is_counted)
+    check(changed.total(), chunk, statements, is_counted)
 }
 
 /// Compares how many rows changed with how many were sent, where that is counted.

@@ -9,11 +9,11 @@ use crate::{
     DriverError, Failure, FlushError, Flushed, Markers, Retry, Work,
     flush_error::NoProbe,
     lock_waits,
-    marker::may_be_removed,
+    marker::{self, may_be_removed},
     observe::{self, Span},
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
-        StatementKind, TransactionScope,
+        TransactionScope,
     },
     text::Writer,
     two_phase::{Coordinator, Decision, Stage, TwoPhase},
@@ -380,9 +380,7 @@ pub(crate) async fn is_committed<T: FlushTransaction>(
     marker: Uuid,
     values: impl Fn() -> T::Binder,
 ) -> std::result::Result<bool, DriverError<T::Error>> {
-    let insert = writer.marker(StatementKind::Insert);
-    let inserted = open.execute(&insert, T::Binder::of_marker(marker)).await;
-    let found = match inserted.map_err(|failed| failed.error) {
+    let found = match marker::insert(open, writer, marker).await {
         Ok(_) => false,
         Err(error) if error.failure == Failure::Duplicate => true,
         Err(error) => return Err(error),

@@ -18,7 +18,7 @@ use crate::{
     lock_waits, marker,
     spi::{
         Begin, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder, Statement,
-        StatementKind, TransactionScope,
+        TransactionScope,
     },
     text::Writer,
 };
@@ -372,7 +372,7 @@ fn told<S: ConnectionSource>(
 /// Sees to it that a flush that is not committed never is. It may be committed before this succeeds.
 async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<OrphanDecision, S> {
     let engine = engine_of(source);
-    let marker = Writer::of::<Binder<S>>(&engine).marker(StatementKind::Insert);
+    let writer = Writer::of::<Binder<S>>(&engine);
     let mut open = begin(source).await?;
     let durable = engine.two_phase.durable();
     let values = || Binder::<S>::of_marker(Uuid::nil());
@@ -382,13 +382,15 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
         let set = open.execute(&Statement::query(setting), values()).await;
         set.map_err(|failed| FlushError::begin(failed.error))?;
     }
-    let fenced = open
-        .execute(&marker, Binder::<S>::of_marker(fence_of(flush)))
-        .await;
+    let fenced = marker::insert(&mut open, writer, fence_of(flush)).await;
     let given_back = lock_waits::give_back(&mut open, own_waits.as_ref(), values).await;
     let has_own = given_back.is_ok();
-    let ended = match fenced.map_err(|failed| failed.error).and(given_back) {
-        Ok(()) => Ok(open.commit().await),
+    let ended = match fenced.and_then(|kept| given_back.map(|()| kept)) {
+        Ok(true) => Ok(Some(open.commit().await)),
+        Ok(false) => {
+            let _ = open.rollback(false).await;
+            Ok(None)
+        }
         Err(error) => {
             let _ = open.rollback(error.failure == Failure::Lost).await;
             Err(error)
@@ -398,7 +400,8 @@ async fn fence<S: ConnectionSource>(source: &mut S, flush: Uuid) -> Result<Orpha
         source.discard();
     }
     match ended {
-        Ok(committed) => {
+        Ok(None) => Err(FlushError::marker_left_out(S::Connection::ADAPTER)),
+        Ok(Some(committed)) => {
             discard_lost(source, committed.as_ref().err());
             committed.map_err(FlushError::commit)?;
             Ok(OrphanDecision::NotCommitted)

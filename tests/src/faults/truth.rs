@@ -250,7 +250,7 @@ fn mysql<L: Library>(trials: &mut Vec<Trial>, servers: &Servers, server: &'stati
     );
 }
 
-/// A function for triggers that replace the key.
+/// Creates a function for triggers that replace the key.
 const ANOTHER_KEY: &str = "CREATE FUNCTION another() RETURNS trigger LANGUAGE plpgsql AS \
                            'BEGIN NEW.id := gen_random_uuid(); RETURN NEW; END'";
 

@@ -142,7 +142,7 @@ pub(super) async fn dependents(
     Ok(())
 }
 
-/// What is wrong with a generated column.
+/// Says, behind the name of a generated column, why the move cannot end beside it.
 pub(super) const NOT_IN_PLACE: &str =
     "is there, and MariaDB does not change its table in place then";
 

@@ -119,7 +119,7 @@ impl Writer<'_> {
     /// full-text index. `None` if a column has them already, or the copy has none.
     fn kept_rowid(&self, table: &Rebuilt, is_back: bool) -> Option<&'static str> {
         let is_in_a_column = table.integer_key.as_ref().is_some_and(|key| {
-            // Of another type it is not the rowid any more.
+            // The move gives this key another type, so it is not the rowid any more.
             is_back || !table.moved.iter().any(|(moved, _)| moved == key)
         });
         let loses_it = self.is_without_rowid && table.name == self.tables[0].name;

@@ -1131,7 +1131,7 @@ fn statistics() -> Result {
     assert_eq!(place.value(tables)?, "lines orders");
     place.apply(&["--rollback"])?;
     assert_eq!(place.value(tables)?, "lines orders");
-    // Without any statistics none are made.
+    // If a file has no statistics, the move makes none.
     let none = Place::new(SMALL)?;
     none.plan()?;
     none.apply(&[])?;

@@ -246,7 +246,7 @@ fn a_wrong_form_is_named_with_the_column_to_declare() {
 #[test]
 fn a_length_alone_names_no_column() {
     let id = *b"\x01\x9f\x22\xe2\x79\xb0\x7c\xc3\x98\xc4\xdc\x0c\x0c\x07\x39\x8f";
-    // As a text in latin1, which the server returns in UTF-8.
+    // The column is a text in latin1, and the server returns it in UTF-8.
     let text: String = id.iter().copied().map(char::from).collect();
     assert_eq!(text.len(), 24);
     let mut padded = [0; 20];

@@ -345,6 +345,32 @@ fn a_server_that_keeps_nothing_prepared_is_refused_before_rows_are_sent() {
     assert_eq!((items(&servers), prepared(&servers)), ([0; 3], [0; 3]));
 }
 
+/// The marker row of a shard stands before that of its fence. A recovery needs the fence.
+#[test]
+fn a_marker_row_that_is_left_out_ends_the_flush_and_the_recovery() {
+    for kept in [0, 1] {
+        let servers = Servers::default();
+        servers[0].times(kept, "marker", Answer::Succeeds);
+        servers[0].once("marker", Answer::Changed(Changed::Rows(0)));
+        let error = flush_all(&mut unit(), &servers).unwrap_err();
+        assert!(
+            error.to_string().contains("left the row out"),
+            "{kept}: {error}"
+        );
+        assert_eq!((items(&servers), prepared(&servers)), ([0; 3], [0; 3]));
+    }
+    let servers = Servers::default();
+    servers[0].times(9, "commit", Answer::Fails(Failure::Lost));
+    servers[0].times(99, "probe marker", Answer::Fails(Failure::Lost));
+    flush_all(&mut unit(), &servers).unwrap_err();
+    let before = prepared(&servers);
+    servers[0].state().forget();
+    servers[0].times(99, "marker", Answer::Changed(Changed::Rows(0)));
+    let error = recover(&servers).unwrap_err();
+    assert!(error.to_string().contains("left the row out"), "{error}");
+    assert_eq!(prepared(&servers), before);
+}
+
 /// Each question of a probe sees what is committed then. A COMMIT that lands between two of them shows its own fence to the
 /// later one.
 #[test]
